@@ -19,6 +19,7 @@
 #include "engine/blocks/distribution_text.h"
 #include "engine/blocks/program_memory.h"
 #include "engine/machine/machine_constants.h"
+#include "engine/session/limit_of_run.h"
 #include "engine/session/planning.h"
 #include "ops/base/cpu.h"
 #include "ops/io/files/files.h"
@@ -90,9 +91,8 @@ Status UseCpu(const SessionOptions& options) {
   return OkStatus();
 }
 
-void LimitMemory(const SessionOptions& options, const std::function<void(std::string_view text)>& warn) {
+void WarnOfMemory(const SessionOptions& options, const std::function<void(std::string_view text)>& warn) {
   if (options.memory_bytes <= 0) return;
-  MemoryBudget::Process().SetLimit(options.memory_bytes);
   const MemoryBounds bounds = ReadMemoryBounds();
   const int64_t available = bounds.Smallest() / options.ranks;
   if (options.memory_bytes > available && warn)
@@ -148,7 +148,7 @@ Result<EngineOptions> CompleteOptions(EngineOptions options) {
 
 Result<std::unique_ptr<Engine>> Engine::Create(EngineOptions options) {
   HEDDLE_ASSIGN_OR_RETURN(options, CompleteOptions(std::move(options)));
-  LimitMemory(options.session, options.warn);
+  WarnOfMemory(options.session, options.warn);
   HEDDLE_RETURN_IF_ERROR(UseCpu(options.session));
   return std::unique_ptr<Engine>(new Engine(std::move(options)));
 }
@@ -170,12 +170,14 @@ compiler::CompileOptions Engine::CompileOptionsOf(const Script& script,
 }
 
 Result<Program> Engine::Compile(const Script& script, compiler::Diagnostics* diagnostics) const {
+  const LimitOfRun limit(options_.session.memory_bytes);
   const std::unique_ptr<compiler::SourceLoader> loader = NewLoader();
   return compiler::CompileScript(script.text, CompileOptionsOf(script, loader.get()), diagnostics);
 }
 
 Result<RunResults> Engine::Run(const Script& script, const HostValues& inputs,
                                const std::vector<std::string>& outputs, const RunCallbacks& callbacks) const {
+  const LimitOfRun limit(options_.session.memory_bytes);
   SessionVariables variables;
   HEDDLE_ASSIGN_OR_RETURN(variables.frame, VariablesOf(inputs, options_.session.element_type));
   const std::unique_ptr<compiler::SourceLoader> loader = NewLoader();
@@ -220,6 +222,7 @@ RunRecord Engine::RecordOf(const Script& script, const RunOutcome& outcome) cons
 }
 
 compiler::Diagnostics Engine::Check(const Script& script, const HostValues& inputs) const {
+  const LimitOfRun limit(options_.session.memory_bytes);
   compiler::Diagnostics diagnostics;
   const Result<VariableTable> variables = VariablesOf(inputs, options_.session.element_type);
   if (!variables.ok()) {
@@ -235,6 +238,7 @@ compiler::Diagnostics Engine::Check(const Script& script, const HostValues& inpu
 }
 
 Result<std::string> Engine::Explain(const Script& script, std::string_view level) const {
+  const LimitOfRun limit(options_.session.memory_bytes);
   const std::unique_ptr<compiler::SourceLoader> loader = NewLoader();
   const std::unique_ptr<ops::Files> files = ops::MakeFiles(options_.directory, nullptr, RootsOfRun());
   HEDDLE_ASSIGN_OR_RETURN(compiler::FuseOptions fuse, FuseOptionsOf(options_.session));

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <span>
 
 #include "core/memory/block_pool.h"
 #include "core/programs/staged_tasks.h"
@@ -12,12 +13,15 @@
 #include "ops/base/stages.h"
 #include "ops/panels/staged_run.h"
 #include "ops/product/product_of_panels.h"
+#include "scheduler/panel_lists.h"
 #include "scheduler/plan_memory.h"
 #include "scheduler/plan_passes.h"
 #include "scheduler/staged_panels.h"
 
 namespace heddle::scheduler {
 namespace {
+
+constexpr int64_t kMostOfBlock = int64_t{1} << 46;  // Beyond it no block is.
 
 // A register's place in the block of its rank, and what its slots take of the pool.
 struct Place {
@@ -28,6 +32,21 @@ struct Place {
 bool HasDisk(const Plan& plan) {
   return std::any_of(plan.streams.begin(), plan.streams.end(),
                      [](const auto& stream) { return stream.kind == StreamKind::kDisk; });
+}
+
+const ops::StagedForm& FormOf(const Plan& plan, const StagedNode& staged) {
+  return *ops::StagedFormAt(*ops::FindOperator(plan.graph[staged.node].op), staged.form);
+}
+
+// Whether a task that acts on panels makes a handle to what it makes as its `result`.
+bool MakesHandle(const Plan& plan, const Task& task, size_t result) {
+  const bool is_stage = IsStageInPanels(plan, task);
+  if (task.node == kNoNode || (task.phase != Phase::kPanels && !is_stage)) return false;
+  const StagedNode* const staged = FindStaged(plan, task.node);
+  if (staged == nullptr) return true;
+  const ops::StagedForm& form = FormOf(plan, *staged);
+  if (is_stage && task.stage + 1 < static_cast<int32_t>(form.stages.size())) return false;
+  return ops::IsCutByRows(form, result);
 }
 
 // The most of a set of places of which no two meet: of values that are there at one time, all places differ.
@@ -45,34 +64,95 @@ int64_t MostAtOnce(std::vector<Place> places) {
   return most.back();
 }
 
-const ops::StagedForm& FormOf(const Plan& plan, const StagedNode& staged) {
-  return *ops::StagedFormAt(*ops::FindOperator(plan.graph[staged.node].op), staged.form);
+// What the values of a rank take of the pool at one time.
+int64_t ValuesOn(const Plan& plan, int32_t rank) {
+  const TaskRange range = TasksOfRank(plan, rank);
+  std::vector<Place> places;
+  for (size_t i = range.first; i < range.last; ++i)
+    for (const RegisterId id : plan.tasks[i].produced) {
+      const Register& reg = plan.registers[static_cast<size_t>(id)];
+      if (reg.bytes <= 0 || reg.offset == kNoOffset) continue;
+      const int64_t bytes = SaturatingProduct(reg.bytes, reg.slots);
+      const int64_t held = SaturatingProduct(BlockBytesOf(reg.info), reg.slots);
+      places.push_back({reg.offset, SaturatingSum(reg.offset, bytes), std::max(held, bytes)});
+    }
+  return MostAtOnce(std::move(places));
+}
+
+std::vector<int64_t> ValuesOf(const Plan& plan) {
+  std::vector<int64_t> values;
+  for (int32_t rank = 0; rank < plan.ranks; ++rank) values.push_back(ValuesOn(plan, rank));
+  return values;
+}
+
+// The most bytes of a result whose size only the run tells. Sizes of operands are known.
+double MostBytes(const Graph& graph, const Node& node, ValueInfo result) {
+  const bool stacks = ops::HasRole(node, ops::Role::kRbind), joins = ops::HasRole(node, ops::Role::kCbind);
+  int64_t rows = 0, columns = 0;
+  double largest = 0, all = 0;
+  for (const NodeId input : node.inputs) {
+    if (input == kNoNode || !graph[input].info.IsTabular() || !graph[input].info.IsSized()) continue;
+    const ValueInfo& info = graph[input].info;
+    rows = stacks ? SaturatingSum(rows, info.shape.rows) : std::max(rows, info.shape.rows);
+    columns = joins ? SaturatingSum(columns, info.shape.columns) : std::max(columns, info.shape.columns);
+    const auto bytes = static_cast<double>(KnownBytes(info));
+    largest = std::max(largest, bytes);
+    all += bytes;
+  }
+  if (result.shape.rows == kUnknown) result.shape.rows = rows;
+  if (result.shape.columns == kUnknown) result.shape.columns = columns;
+  const auto of_shape = result.IsMatrix() ? static_cast<double>(KnownBytes(result)) : 0.0;
+  return std::max(of_shape, stacks || joins ? all : largest);
 }
 
 }  // namespace
 
 int64_t BlockBytesOf(const ValueInfo& info) {
-  constexpr int64_t kMost = int64_t{1} << 46;  // Beyond it no block is.
   const int64_t bytes = KnownBytes(info);
-  if (bytes <= 0 || bytes > kMost) return std::max<int64_t>(bytes, 0);
+  if (bytes <= 0 || bytes > kMostOfBlock) return std::max<int64_t>(bytes, 0);
   const int64_t columns = info.IsFrame() ? std::max<int64_t>(1, info.shape.columns) : 1;
   return SaturatingProduct(BlockPool::ClassBytes(CeilDivide(bytes, columns)), columns);
 }
 
-bool HoldsPanels(const Plan& plan, const Register& reg) {
-  if (reg.control || reg.bytes > 0) return false;
-  if (KnownBytes(reg.info) > 0) return true;
-  const auto producer = std::find_if(plan.tasks.begin(), plan.tasks.end(),
-                                     [&](const Task& task) { return task.id == reg.producer; });
-  if (producer == plan.tasks.end() || producer->node == kNoNode) return false;
-  const bool is_stage = IsStageInPanels(plan, *producer);
-  if (producer->phase != Phase::kPanels && !is_stage) return false;
-  const StagedNode* const staged = FindStaged(plan, producer->node);
-  if (staged == nullptr) return true;
-  const ops::StagedForm& form = FormOf(plan, *staged);
-  if (is_stage && producer->stage + 1 < static_cast<int32_t>(form.stages.size())) return false;
-  const auto result = std::find(producer->produced.begin(), producer->produced.end(), reg.id);
-  return ops::IsCutByRows(form, static_cast<size_t>(result - producer->produced.begin()));
+std::vector<int64_t> MostPoolBytes(const Plan& plan) {
+  const auto is_open = [](const ValueInfo& info) { return info.IsTabular() && !info.IsSized(); };
+  const auto has_open = [&](const Node& node) {
+    const std::span<const ValueInfo> results = ResultsOf(node);
+    return std::any_of(results.begin(), results.end(), is_open);
+  };
+  if (std::none_of(plan.graph.nodes.begin(), plan.graph.nodes.end(), has_open)) return ValuesOf(plan);
+  Plan most = plan;
+  for (const Task& task : plan.tasks) {
+    if (task.node == kNoNode || task.phase == Phase::kPartial) continue;
+    const Node& node = plan.graph[task.node];
+    const std::span<const ValueInfo> results = ResultsOf(node);
+    const bool has_share = task.phase == Phase::kWhole && task.total_rows > 0 && plan.ranks > 1;
+    const double share =
+        has_share ? static_cast<double>(task.row_end - task.row_begin) / static_cast<double>(task.total_rows)
+                  : 1;
+    for (size_t i = 0; i < task.produced.size() && i < results.size(); ++i) {
+      Register& reg = most.registers[static_cast<size_t>(task.produced[i])];
+      if (reg.control || reg.bytes > 0 || !is_open(reg.info) || !is_open(results[i])) continue;
+      const double bytes = share * MostBytes(plan.graph, node, results[i]);
+      reg.bytes = bytes < kMostOfBlock ? BlockPool::ClassBytes(static_cast<int64_t>(bytes)) : kMostOfBlock;
+    }
+  }
+  PlanMemory(&most);
+  return ValuesOf(most);
+}
+
+std::vector<bool> HandlesOf(const Plan& plan) {
+  std::vector<bool> handles(plan.registers.size());
+  for (const Register& reg : plan.registers)
+    handles[static_cast<size_t>(reg.id)] = !reg.control && reg.bytes == 0 && KnownBytes(reg.info) > 0;
+  for (const Task& task : plan.tasks) {
+    for (size_t result = 0; result < task.produced.size(); ++result) {
+      const Register& reg = plan.registers[static_cast<size_t>(task.produced[result])];
+      if (!reg.control && reg.bytes == 0 && MakesHandle(plan, task, result))
+        handles[static_cast<size_t>(reg.id)] = true;
+    }
+  }
+  return handles;
 }
 
 int64_t HeldOfPanels(const Plan& plan, const Task& task) {
@@ -98,10 +178,11 @@ int64_t HeldOfPanels(const Plan& plan, const Task& task) {
 std::vector<NodeId> AssignsOfPanels(const Plan& plan) {
   std::vector<NodeId> panels;
   if (!HasDisk(plan)) return panels;
+  const std::vector<bool> handles = HandlesOf(plan);
   for (const Task& task : plan.tasks) {
     if (task.kind != TaskKind::kSink || task.phase != Phase::kWhole || !plan.graph[task.node].Is("assign"))
       continue;
-    if (HoldsPanels(plan, plan.registers[static_cast<size_t>(task.consumed[0])])) panels.push_back(task.node);
+    if (handles[static_cast<size_t>(task.consumed[0])]) panels.push_back(task.node);
   }
   return panels;
 }
@@ -138,47 +219,43 @@ int64_t InTransit(const Plan& plan, const Task& task) {
 
 // What a write holds of rows that pass: those that wait for others to become a block of the file, and both
 // joined. One that reads a handle has the rows that it reads, too, and those that they are put together from.
-int64_t HeldByWrite(const Plan& plan, const Task& task) {
+int64_t HeldByWrite(const Plan& plan, const Task& task, const std::vector<bool>& handles) {
   constexpr int64_t kWaiting = int64_t{2} << 20, kReadAtOnce = int64_t{4} << 20;
   if (task.node == kNoNode || !ops::HasRole(plan.graph[task.node], ops::Role::kWrite)) return 0;
   if (task.kind == TaskKind::kAccumulate) return kWaiting;
   int64_t bytes = 0;
   for (const RegisterId id : task.consumed)
-    if (id >= 0 && HoldsPanels(plan, plan.registers[static_cast<size_t>(id)]))
+    if (id >= 0 && handles[static_cast<size_t>(id)])
       bytes = kWaiting + 2 * std::min(kReadAtOnce, KnownBytes(plan.registers[static_cast<size_t>(id)].info));
   return bytes;
 }
 
 }  // namespace
 
-MemoryOfPlan MemoryOn(const Plan& plan, int32_t rank) {
+MemoryOfPlan MemoryOn(const Plan& plan, int32_t rank, int threads) {
   MemoryOfPlan memory;
+  const std::vector<bool> handles = HandlesOf(plan);
   const TaskRange range = TasksOfRank(plan, rank);
   const bool has_disk = HasDisk(plan);
-  std::vector<Place> places;
   int64_t most_read = 0, most_collected = 0, waiting = 0;
   for (size_t i = range.first; i < range.last; ++i) {
     const Task& task = plan.tasks[i];
-    memory.working =
-        std::max(memory.working, static_cast<int64_t>(std::min(WorkingBytesOf(plan, task), 9e18)));
+    const double working = WorkingBytesOf(plan, task) + PayloadsAtWork(plan, task, threads);
+    memory.working = std::max(memory.working, static_cast<int64_t>(std::min(working, 9e18)));
     int64_t& transit = task.kind == TaskKind::kUnpack ? most_read : most_collected;
     const bool appends = task.kind == TaskKind::kAccumulate;  // Several writes of a pass do so side by side.
-    const int64_t held_by_write = HeldByWrite(plan, task);
+    const int64_t held_by_write = HeldByWrite(plan, task, handles);
     if (appends) waiting += held_by_write;
     transit =
         std::max({transit, InTransit(plan, task), HeldOfPanels(plan, task), appends ? 0 : held_by_write});
     const bool makes_panels = task.phase == Phase::kPanels || IsStageInPanels(plan, task);
     for (const RegisterId id : task.produced) {
       const Register& reg = plan.registers[static_cast<size_t>(id)];
-      if (has_disk && makes_panels && HoldsPanels(plan, reg))
+      if (has_disk && makes_panels && handles[static_cast<size_t>(id)])
         memory.panels = SaturatingSum(memory.panels, KnownBytes(reg.info));
-      if (reg.bytes <= 0 || reg.offset == kNoOffset) continue;
-      const int64_t held = SaturatingProduct(BlockBytesOf(reg.info), reg.slots);
-      places.push_back({reg.offset, SaturatingSum(reg.offset, SaturatingProduct(reg.bytes, reg.slots)),
-                        std::max(held, SaturatingProduct(reg.bytes, reg.slots))});
     }
   }
-  memory.values = MostAtOnce(std::move(places));
+  memory.values = ValuesOn(plan, rank);
   memory.in_transit = most_read + most_collected + waiting;
   return memory;
 }

@@ -16,18 +16,25 @@ struct MemoryOfPlan {
   int64_t values = 0;
   /// What the panel store holds beside its room while it reads, joins and writes panels of the plan.
   int64_t in_transit = 0;
-  /// The most that an operator works with beside them.
+  /// About the most that an operator works with beside them: what it states (Operator::working_bytes), and
+  /// payloads of reductions on their way (ops/reduction/reduction_tasks.h).
   int64_t working = 0;
   /// Of rows that the plan hands to the panel store: they are in memory while there is room, else in files.
   int64_t panels = 0;
 };
-MemoryOfPlan MemoryOn(const Plan& plan, int32_t rank);
+/// `threads` compute on a rank.
+MemoryOfPlan MemoryOn(const Plan& plan, int32_t rank, int threads);
 
 /// Of the pool of blocks, for a value of that type and size; a frame has a block a column.
 int64_t BlockBytesOf(const ValueInfo& info);
 
-/// Whether a register holds a handle to panels (core/values/row_panels.h).
-bool HoldsPanels(const Plan& plan, const Register& reg);
+/// MemoryOfPlan::values of each rank, where each value whose size only the run tells is as large as it may be:
+/// with as many rows and columns as the largest operand, of rbind and cbind as all of them, and not smaller
+/// than an operand.
+std::vector<int64_t> MostPoolBytes(const Plan& plan);
+
+/// Which registers of a plan hold a handle to panels (core/values/row_panels.h), each with a bit.
+std::vector<bool> HandlesOf(const Plan& plan);
 
 /// What an operator that acts once on panels holds of their rows; 0 of other tasks.
 int64_t HeldOfPanels(const Plan& plan, const Task& task);

@@ -21,4 +21,12 @@ struct PayloadBytes {
 };
 PayloadBytes PayloadBytesOf(const PanelRegion& region, int64_t total, const ops::PayloadUnits& units);
 
+/// Fills Register::bytes of the lists of tree nodes that the tasks of a plan hand on, those of a rank's rows
+/// together, where units tell how large they are.
+void CountLists(Plan* plan);
+
+/// About what an act of a task that reduces rows holds of payloads beside its operands and its list, on so
+/// many threads, in bytes; 0 of other tasks.
+double PayloadsAtWork(const Plan& plan, const Task& task, int threads);
+
 }  // namespace heddle::scheduler

@@ -94,9 +94,12 @@ bool PanelRoles::IsHandle(RegisterId id) const {
 }
 
 bool PanelRoles::IsLarge(const ValueInfo& info) const {
-  return info.IsTabular() && info.IsSized() && ops::BytesToMove(info) <= kMostPanelledBytes &&
-         ops::BytesToMove(info) >= static_cast<double>(options_.least_bytes) &&
-         info.shape.rows > Granule(info.shape.rows);
+  if (!info.IsTabular() || !info.IsSized()) return false;
+  const double bytes = ops::BytesToMove(info);
+  if (bytes > kMostPanelledBytes || bytes < static_cast<double>(options_.least_bytes)) return false;
+  // Few rows that are long are cut between granules, where they are too large for a pass.
+  const bool is_long = info.shape.rows > 1 && bytes > static_cast<double>(options_.pass_bytes);
+  return info.shape.rows > Granule(info.shape.rows) || is_long;
 }
 
 std::vector<ValueInfo> PanelRoles::InfosOf(const Node& node) const {
@@ -409,7 +412,7 @@ void PanelRoles::FindRegions() {
 }
 
 // As many rows as the panels of the pass may take, in granules; a power of two of them, so that panels are
-// few nodes of a reduction's tree.
+// few nodes of a reduction's tree. Where nothing is reduced and a granule is more, fewer rows.
 void PanelRoles::ChooseHeight(PanelRegion* region) const {
   double row_bytes = 0;
   std::vector<RegisterId> counted;  // Of CSR matrices, whose entries are known.
@@ -437,6 +440,10 @@ void PanelRoles::ChooseHeight(PanelRegion* region) const {
   const auto granules = static_cast<int64_t>(
       std::clamp(rows / static_cast<double>(granule), 1.0, static_cast<double>(CeilDivide(total, granule))));
   region->height = FloorPowerOfTwo(granules) * granule;
+  const bool reduces =
+      std::any_of(region->tasks.begin(), region->tasks.end(), [&](size_t i) { return Reduces(i); });
+  if (!reduces && rows < static_cast<double>(granule))
+    region->height = FloorPowerOfTwo(std::max<int64_t>(1, static_cast<int64_t>(rows)));
   const auto fits = [&] {
     double bytes = row_bytes * static_cast<double>(region->height);
     for (const RegisterId id : counted) bytes += static_cast<double>(entries_.MostBytes(id, region->height));

@@ -10,6 +10,7 @@
 #include "scheduler/estimate.h"
 #include "scheduler/liveness.h"
 #include "scheduler/memory_of_plan.h"
+#include "scheduler/panel_lists.h"
 #include "scheduler/panel_plan.h"
 #include "scheduler/place.h"
 #include "scheduler/plan_builder.h"
@@ -69,9 +70,10 @@ Status Complete(Plan* plan, const ScheduleOptions& options) {
 bool HasRoom(const Plan& plan, int64_t memory_bytes) {
   constexpr int64_t kPartForKernels = 8;
   for (int32_t rank = 0; rank < plan.ranks; ++rank) {
-    const MemoryOfPlan memory = MemoryOn(plan, rank);
-    if (SaturatingSum(memory.values, memory.in_transit) > memory_bytes - memory_bytes / kPartForKernels)
-      return false;
+    // What further threads hold leaves less room for panels that are kept.
+    const MemoryOfPlan memory = MemoryOn(plan, rank, /*threads=*/1);
+    const int64_t for_kernels = std::max(memory_bytes / kPartForKernels, memory.working);
+    if (SaturatingSum(memory.values, memory.in_transit) > memory_bytes - for_kernels) return false;
   }
   return true;
 }
@@ -79,6 +81,7 @@ bool HasRoom(const Plan& plan, int64_t memory_bytes) {
 // The highest panels with which the plan fits and leaves room, down to a granule; else the highest with which
 // it fits.
 Result<Plan> CompleteInPanels(const Plan& plan, const ScheduleOptions& options) {
+  // A good part of the panels of a pass is still in a cache when the next of its tasks reads them.
   constexpr int64_t kMostPassBytes = int64_t{32} << 20, kLeastPassBytes = int64_t{1} << 20;
   constexpr int64_t kPartsOfMemory = 4, kPartsOfWhole = 32, kPanelsOfStage = 4;
   const int64_t memory = options.memory_bytes > 0 ? options.memory_bytes : int64_t{1} << 40;
@@ -124,6 +127,7 @@ Result<Plan> Schedule(const Graph& graph, const std::map<std::string, Distributi
   HEDDLE_ASSIGN_OR_RETURN(const std::vector<Placement> placements, Place(graph, live_in, options));
   Plan plan = PlanBuilder(graph, placements, options.ranks).Build();
   plan.whole = WholeAlthoughSplit(graph, placements, options.ranks);
+  CountLists(&plan);
   for (Task& task : plan.tasks) task.cost_ns = EstimateNs(plan.graph, task, options.constants);
   if (options.in_panels) {
     HEDDLE_ASSIGN_OR_RETURN(plan, CompleteInPanels(plan, options));

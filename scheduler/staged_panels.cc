@@ -45,10 +45,19 @@ double MostBytesByRows(const ops::StagedForm& form, const Node& node, std::span<
   return bytes;
 }
 
+// Panels are cut as the rows of ranks are, but for few rows that are long: these are cut anywhere.
+Split CutsOf(int64_t rows, int32_t panels, bool needs_granules) {
+  if (needs_granules || CeilDivide(rows, Granule(rows)) >= panels)
+    return Distribution::SplitRows(rows, panels).split;
+  Split split;
+  for (int64_t panel = 0; panel <= panels; ++panel) split.cuts.push_back(rows * panel / panels);
+  return split;
+}
+
 Split CutsOfResult(const ops::StagedForm& form, const Node& node, const Split& rows, int32_t panels) {
   if (form.result == ops::StagedResult::kSameRows) return rows;
   if (form.result == ops::StagedResult::kRows)
-    return Distribution::SplitRows(ResultsOf(node)[0].shape.rows, panels).split;
+    return CutsOf(ResultsOf(node)[0].shape.rows, panels, /*needs_granules=*/false);
   return {};
 }
 
@@ -107,15 +116,15 @@ std::optional<StagedPanels> StagesInPanels(const Node& node, std::span<const Val
     const std::optional<RowCounts> rows = RowsOf(*form, node, inputs);
     const bool is_sized = form->result != ops::StagedResult::kRows || ResultsOf(node)[0].IsSized();
     if (!rows || !is_sized) continue;
-    const int64_t granules = CeilDivide(rows->most, Granule(rows->most));
-    for (int32_t panels = 2; panels <= kMostPanels && panels / 2 < granules; panels *= 2) {
+    const int64_t parts = form->needs_granules ? CeilDivide(rows->most, Granule(rows->most)) : rows->most;
+    for (int32_t panels = 2; panels <= kMostPanels && panels / 2 < parts; panels *= 2) {
       ops::StagedWay way =
           ops::BestGrid(*form, node, inputs, panels, most_held, [&](const ops::RankGrid& grid) {
             return form->moved_bytes == nullptr ? 0.0 : form->moved_bytes(node, inputs, grid);
           });
       way.held_bytes = HeldInStages(*form, node, inputs, way.grid);
       if (!best || ops::IsBetter(way, best_way, most_held)) {
-        const Split cuts = Distribution::SplitRows(rows->first, panels).split;
+        const Split cuts = CutsOf(rows->first, panels, form->needs_granules);
         best = {.form = place,
                 .rows = cuts,
                 .result_rows = CutsOfResult(*form, node, cuts, panels),
@@ -139,10 +148,11 @@ std::optional<StagedPanels> StagesInPanels(const StagedNode& staged, const Node&
   if (!rows || rows->least != staged.rows.Length() || rows->most != rows->least) return std::nullopt;
   if (MostBytesByRows(*form, node, inputs) * Unevenness(staged.rows) / ranks < least_bytes)
     return std::nullopt;
+  const int32_t most = kMostPanels / ranks;
+  if (most < 2) return std::nullopt;
   const int64_t granules = CeilDivide(rows->most, Granule(rows->most));
   StagedPanels stages{.form = staged.form};
-  const int32_t most = std::max(1, kMostPanels / ranks);
-  for (int32_t panels = std::min(2, most);; panels = std::min(2 * panels, most)) {
+  for (int32_t panels = 2;; panels = std::min(2 * panels, most)) {
     stages.rows = Refined(staged.rows, panels);
     if (!staged.result_rows.cuts.empty()) stages.result_rows = Refined(staged.result_rows, panels);
     stages.grid.ranks = ranks * panels;

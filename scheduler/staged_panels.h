@@ -28,7 +28,8 @@ std::optional<StagedPanels> StagesInPanels(const Node& node, std::span<const Val
 
 /// The same where several ranks compute it in stages: with as many panels for each rank, which has the rows
 /// that it has in any case. nullopt where its form cannot (ops::CanShareInPanels), where no rank has
-/// `least_bytes` of an operand by rows, or where sizes are not known.
+/// `least_bytes` of an operand by rows, where sizes are not known, or with so many ranks that each would have
+/// a single panel.
 std::optional<StagedPanels> StagesInPanels(const StagedNode& staged, const Node& node,
                                            std::span<const ValueInfo> inputs, int32_t ranks,
                                            double least_bytes, double most_held);

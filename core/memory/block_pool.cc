@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <iterator>
 
 #include "core/memory/counted_heap.h"
 #include "core/memory/ways_out_of_memory.h"
@@ -115,12 +116,29 @@ BlockPool::~BlockPool() {
   Trim();
 }
 
+BlockPool::Chunk& BlockPool::ChunkOf(SizeClass* size_class, const void* block) {
+  const auto behind = std::upper_bound(
+      size_class->chunks.begin(), size_class->chunks.end(), block,
+      [](const void* at, const Chunk& chunk) { return at < static_cast<void*>(chunk.begin); });
+  return *std::prev(behind);
+}
+
 void* BlockPool::TakeFree(int index) {
   SizeClass& size_class = classes_[static_cast<size_t>(index)];
+  const int64_t bytes = BytesOfClass(index);
   const std::lock_guard lock(size_class.mutex);
   if (size_class.free.empty()) return nullptr;
   void* const block = size_class.free.back();
   size_class.free.pop_back();
+  free_bytes_.fetch_sub(bytes, std::memory_order_relaxed);
+  if (index >= kSmallClasses) {
+    trimmable_bytes_.fetch_sub(bytes, std::memory_order_relaxed);
+    return block;
+  }
+  Chunk& chunk = ChunkOf(&size_class, block);
+  if (chunk.free_bytes == chunk.cut_bytes)
+    trimmable_bytes_.fetch_sub(chunk.cut_bytes, std::memory_order_relaxed);
+  chunk.free_bytes -= bytes;
   return block;
 }
 
@@ -130,13 +148,18 @@ void* BlockPool::TakeFresh(int index) {
   SizeClass& size_class = classes_[static_cast<size_t>(index)];
   const std::lock_guard lock(size_class.mutex);
   const int64_t chunk_bytes = ChunkBytes(index);
-  if (size_class.chunks.empty() || size_class.chunks.back().cut_bytes + bytes > chunk_bytes) {
-    void* const begin = Map(chunk_bytes);
-    if (begin == nullptr) return nullptr;
-    size_class.chunks.push_back({static_cast<char*>(begin), 0});
+  if (size_class.cut == nullptr || ChunkOf(&size_class, size_class.cut).cut_bytes + bytes > chunk_bytes) {
+    size_class.cut = static_cast<char*>(Map(chunk_bytes));
+    if (size_class.cut == nullptr) return nullptr;
+    const auto behind = std::upper_bound(size_class.chunks.begin(), size_class.chunks.end(), size_class.cut,
+                                         [](char* begin, const Chunk& chunk) { return begin < chunk.begin; });
+    size_class.chunks.insert(behind, {.begin = size_class.cut, .cut_bytes = 0, .free_bytes = 0});
   }
-  Chunk& chunk = size_class.chunks.back();
+  Chunk& chunk = ChunkOf(&size_class, size_class.cut);
   void* const block = chunk.begin + chunk.cut_bytes;
+  // Another thread may have freed all that was cut before.
+  if (chunk.free_bytes == chunk.cut_bytes)
+    trimmable_bytes_.fetch_sub(chunk.cut_bytes, std::memory_order_relaxed);
   chunk.cut_bytes += bytes;
   return block;
 }
@@ -154,7 +177,6 @@ Result<void*> BlockPool::Allocate(int64_t bytes) {
   const int64_t class_bytes = BytesOfClass(index);
   void* block = TakeFree(index);
   if (block != nullptr) {
-    free_bytes_.fetch_sub(class_bytes, std::memory_order_relaxed);
     reused_bytes_.fetch_add(class_bytes, std::memory_order_relaxed);
   } else {
     while (!budget_->TryCharge(class_bytes))
@@ -179,10 +201,18 @@ void BlockPool::Free(void* block, int64_t bytes) {
   const int64_t class_bytes = BytesOfClass(index);
   ASAN_POISON_MEMORY_REGION(block, static_cast<size_t>(class_bytes));
   in_use_bytes_.fetch_sub(class_bytes, std::memory_order_relaxed);
-  free_bytes_.fetch_add(class_bytes, std::memory_order_relaxed);
   SizeClass& size_class = classes_[static_cast<size_t>(index)];
   const std::lock_guard lock(size_class.mutex);
   size_class.free.push_back(block);
+  free_bytes_.fetch_add(class_bytes, std::memory_order_relaxed);
+  if (index >= kSmallClasses) {
+    trimmable_bytes_.fetch_add(class_bytes, std::memory_order_relaxed);
+    return;
+  }
+  Chunk& chunk = ChunkOf(&size_class, block);
+  chunk.free_bytes += class_bytes;
+  if (chunk.free_bytes == chunk.cut_bytes)
+    trimmable_bytes_.fetch_add(chunk.cut_bytes, std::memory_order_relaxed);
 }
 
 int64_t BlockPool::TrimLarge(int index, int64_t enough_bytes) {
@@ -205,24 +235,17 @@ int64_t BlockPool::TrimSmall(int index) {
   SizeClass& size_class = classes_[static_cast<size_t>(index)];
   const std::lock_guard lock(size_class.mutex);
   if (size_class.free.empty()) return 0;
-  const int64_t bytes = BytesOfClass(index);
-  const int64_t chunk_bytes = ChunkBytes(index);
-  std::vector<void*>& blocks = size_class.free;
-  std::sort(blocks.begin(), blocks.end());
+  const auto is_free = [](const Chunk& chunk) { return chunk.free_bytes == chunk.cut_bytes; };
+  if (std::none_of(size_class.chunks.begin(), size_class.chunks.end(), is_free)) return 0;
+  std::erase_if(size_class.free, [&](const void* block) { return is_free(ChunkOf(&size_class, block)); });
   int64_t returned = 0;
-  std::vector<Chunk> kept;
   for (const Chunk& chunk : size_class.chunks) {
-    const auto begin = std::lower_bound(blocks.begin(), blocks.end(), static_cast<void*>(chunk.begin));
-    const auto end = std::lower_bound(begin, blocks.end(), static_cast<void*>(chunk.begin + chunk.cut_bytes));
-    if ((end - begin) * bytes < chunk.cut_bytes) {
-      kept.push_back(chunk);
-      continue;
-    }
-    blocks.erase(begin, end);
-    Unmap(chunk.begin, chunk_bytes);
+    if (!is_free(chunk)) continue;
+    Unmap(chunk.begin, ChunkBytes(index));
     returned += chunk.cut_bytes;
+    if (chunk.begin == size_class.cut) size_class.cut = nullptr;
   }
-  size_class.chunks = std::move(kept);
+  std::erase_if(size_class.chunks, is_free);
   return returned;
 }
 
@@ -233,6 +256,7 @@ int64_t BlockPool::Trim(int64_t enough_bytes) {
     const int64_t freed =
         index < kSmallClasses ? TrimSmall(index) : TrimLarge(index, enough_bytes - returned);
     free_bytes_.fetch_sub(freed, std::memory_order_relaxed);
+    trimmable_bytes_.fetch_sub(freed, std::memory_order_relaxed);
     budget_->Release(freed);
     returned += freed;
   }
@@ -240,9 +264,9 @@ int64_t BlockPool::Trim(int64_t enough_bytes) {
 }
 
 BlockPoolStatistics BlockPool::Statistics() const {
-  return {fresh_bytes_.load(std::memory_order_relaxed), reused_bytes_.load(std::memory_order_relaxed),
+  return {fresh_bytes_.load(std::memory_order_relaxed),  reused_bytes_.load(std::memory_order_relaxed),
           in_use_bytes_.load(std::memory_order_relaxed), peak_in_use_bytes_.load(std::memory_order_relaxed),
-          free_bytes_.load(std::memory_order_relaxed)};
+          free_bytes_.load(std::memory_order_relaxed),   trimmable_bytes_.load(std::memory_order_relaxed)};
 }
 
 }  // namespace heddle

@@ -19,7 +19,8 @@ struct BlockPoolStatistics {
   int64_t reused_bytes = 0;  ///< Served by blocks that had been given back.
   int64_t in_use_bytes = 0;  ///< In blocks that somebody holds now.
   int64_t peak_in_use_bytes = 0;
-  int64_t free_bytes = 0;  ///< Kept for reuse.
+  int64_t free_bytes = 0;       ///< Kept for reuse by blocks of the same class.
+  int64_t trimmable_bytes = 0;  ///< Of these, what Trim() would return: room for blocks of any size.
 };
 
 /// The one allocator of matrix memory. Touching fresh pages costs more than computing with them, so blocks
@@ -58,20 +59,24 @@ class BlockPool {
   static constexpr int kSmallClasses = 24;   // 64 bytes ... 1.5 MiB
   static constexpr int kLargeClasses = 240;  // 2 MiB ... 2^52 bytes
 
-  // A mapping that blocks of one small class are cut from, front to back.
+  // A mapping that blocks of one small class are cut from, front to back. It can be returned when all that
+  // was cut is free.
   struct Chunk {
     char* begin;
     int64_t cut_bytes;
+    int64_t free_bytes;
   };
   struct SizeClass {
     std::mutex mutex;
     std::vector<void*> free;
-    std::vector<Chunk> chunks;  // Empty for large classes.
+    std::vector<Chunk> chunks;  // By address; empty for large classes.
+    char* cut = nullptr;        // The chunk that blocks are cut from now; nullptr: none.
   };
 
   static int ClassOf(int64_t bytes);
   static int64_t BytesOfClass(int index);
   static int64_t ChunkBytes(int index);
+  static Chunk& ChunkOf(SizeClass* size_class, const void* block);
   void* TakeFree(int index);
   void* TakeFresh(
       int index);  // nullptr when the operating system has none; the budget was charged by the caller.
@@ -85,6 +90,7 @@ class BlockPool {
   std::atomic<int64_t> in_use_bytes_{0};
   std::atomic<int64_t> peak_in_use_bytes_{0};
   std::atomic<int64_t> free_bytes_{0};
+  std::atomic<int64_t> trimmable_bytes_{0};
 };
 
 /// The error of an allocation that cannot be: "out of memory: <what> does not fit: ...", with a note saying

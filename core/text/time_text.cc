@@ -18,8 +18,9 @@ std::optional<int64_t> ParseTime(std::string_view text, int64_t high, bool* is_t
                                  {"h", 3'600'000},
                                  {"d", 86'400'000}})
     if (unit == name) unit_ms = ms;
-  if (error != std::errc() || value < 0 || unit_ms == 0) return std::nullopt;
-  const bool is_long = value > high / unit_ms;
+  const bool is_huge = error == std::errc::result_out_of_range && text[0] != '-';
+  if ((error != std::errc() && !is_huge) || (value < 0 && !is_huge) || unit_ms == 0) return std::nullopt;
+  const bool is_long = is_huge || value > high / unit_ms;
   if (is_too_long != nullptr) *is_too_long = is_long;
   return is_long ? std::nullopt : std::optional(value * unit_ms);
 }

@@ -6,6 +6,7 @@
 #include <set>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "compiler/fuse/fuse.h"
 #include "compiler/optimize/pass.h"
@@ -167,15 +168,11 @@ bool Fits(const Result<Plan>& plan, int64_t memory_bytes) {
   return memory_bytes == 0 || scheduler::CheckMemory(*plan, memory_bytes).ok();
 }
 
-// Whether its values fit even as the pool of blocks rounds them up.
+// Whether its values fit even as the pool of blocks rounds them up, those of unknown size as large as may be.
 bool FitsInBlocks(const Result<Plan>& plan, int64_t memory_bytes) {
-  constexpr int64_t kMostRounding = 2;
   if (!plan.ok() || memory_bytes == 0) return true;
-  for (int32_t rank = 0; rank < plan->ranks; ++rank)
-    if (plan->peak_bytes[static_cast<size_t>(rank)] > memory_bytes / kMostRounding &&
-        scheduler::MemoryOn(*plan, rank).values > memory_bytes)
-      return false;
-  return true;
+  const std::vector<int64_t> most = scheduler::MostPoolBytes(*plan);
+  return std::all_of(most.begin(), most.end(), [&](int64_t bytes) { return bytes <= memory_bytes; });
 }
 
 // Adds the time of its life to a sum.

@@ -9,6 +9,7 @@
 #include "actor/run_number.h"
 #include "core/environment/progress_board.h"
 #include "core/hash.h"
+#include "core/memory/block_pool.h"
 #include "core/memory/counted_heap.h"
 #include "core/values/sizes.h"
 #include "ops/io/files/files.h"
@@ -20,6 +21,14 @@ namespace {
 constexpr int32_t kExchange = -1;
 constexpr int32_t kLookAtFile = -2;
 constexpr int32_t kSource = -3;
+
+// What they take of the pool of blocks, those whose size a plan knows.
+int64_t BytesOfMatrices(const std::map<std::string, Value>& values) {
+  int64_t bytes = 0;
+  for (const auto& [name, value] : values)
+    if (value.IsMatrix() && !value.matrix().IsSparse()) bytes += BlockPool::ClassBytes(value.bytes());
+  return bytes;
+}
 
 }  // namespace
 
@@ -337,11 +346,12 @@ Result<std::shared_ptr<const Plan>> BlockRunner::ObtainPlan(uint64_t key, const 
 
 Result<actor::RunResult> BlockRunner::RunPlan(const std::shared_ptr<const Plan>& plan,
                                               std::map<std::string, Value> live_in) {
-  const scheduler::MemoryOfPlan& said = SaidOf(*plan);
-  const int64_t needed = SaturatingSum(said.values, said.in_transit);
-  HEDDLE_RETURN_IF_ERROR(MakeRoomFor(needed));
+  const scheduler::MemoryOfPlan& planned = PlannedMemoryOf(*plan);
+  const int64_t needed = SaturatingSum(planned.values, planned.in_transit);
+  const int64_t read = BytesOfMatrices(live_in);
+  HEDDLE_RETURN_IF_ERROR(MakeRoom(planned, read));
   const InFlight in_flight(shared_.planned_in_flight(), needed);
-  NoteSaid(in_flight.all_bytes(), said.panels, live_in);
+  NotePlannedMemory(in_flight.all_bytes(), planned.panels, read);
   const uint32_t run = actor::MakeRun(lane_, ++runs_);
   Recorder* const recorder = environment_.recorder;
   if (recorder == nullptr) return shared_.runtime().Run(plan, run, std::move(live_in));

@@ -64,6 +64,9 @@ class BlockRunner : public GraphRunner {
   /// kResourceExhausted when they do not fit.
   Status PutTogether(const Block& step, VariableTable* frame);
   Status PutTogether(VariableTable* frame);
+  /// Panels that are kept leave where what is needed beside them would have no room; `in_use`: bytes of it
+  /// that are in use already. Fails as PanelStore::SetRoom does.
+  Status MakeRoom(const scheduler::MemoryOfPlan& needed, int64_t in_use = 0);
   Status RunForAll(int32_t block, const Graph& graph, uint64_t history,
                    const std::vector<std::string>& wanted, VariableTable* frame) override;
   Result<std::string> Share(uint64_t key, const std::function<std::string()>& make) override {
@@ -124,11 +127,9 @@ class BlockRunner : public GraphRunner {
   Result<std::shared_ptr<const Plan>> ObtainPlan(uint64_t key, const PlanMaker& make);
   Result<actor::RunResult> RunPlan(const std::shared_ptr<const Plan>& plan,
                                    std::map<std::string, Value> live_in);
-  // What a plan says that it needs, panels that are kept leave to it.
-  Status MakeRoomFor(int64_t bytes);
-  const scheduler::MemoryOfPlan& SaidOf(const Plan& plan);
-  /// Panels that are kept leave where so many bytes beside them would have no room.
-  Status MakeRoomBeside(int64_t bytes);
+  const scheduler::MemoryOfPlan& PlannedMemoryOf(const Plan& plan);
+  // The same, with a limit of memory or without.
+  Status MakeRoomBeside(const scheduler::MemoryOfPlan& needed, int64_t in_use);
   Status SetRoom(int64_t bytes);
   // What plans that run say that they take; of one, as long as it lives.
   class InFlight {
@@ -144,7 +145,8 @@ class BlockRunner : public GraphRunner {
     const int64_t bytes_, all_bytes_;
   };
   // Notes what the plans that run, and all that is alive beside them, may take of the pool of blocks.
-  void NoteSaid(int64_t planned_bytes, int64_t panel_bytes, const std::map<std::string, Value>& live_in);
+  // `read_bytes`: of what is in use, what the plan counts as well.
+  void NotePlannedMemory(int64_t planned_bytes, int64_t panel_bytes, int64_t read_bytes);
   Status PutTogether(Variable* variable);
   // With which part the rest of the block begins, compiled before or now.
   Result<CompiledPart*> FindPart(Entry* entry, VariableTable* frame);
@@ -182,8 +184,8 @@ class BlockRunner : public GraphRunner {
   OpenCalls calls_;
   uint32_t runs_ = 0;  // in the lane
   PlanEnd plan_end_ = PlanEnd::kWell;
-  int64_t room_ = INT64_MAX;                                    // Of panels that are kept.
-  std::unordered_map<uint64_t, scheduler::MemoryOfPlan> said_;  // By the key of a plan.
+  int64_t room_ = INT64_MAX;                                              // Of panels that are kept.
+  std::unordered_map<uint64_t, scheduler::MemoryOfPlan> planned_memory_;  // By the key of a plan.
 };
 
 }  // namespace heddle::engine

@@ -25,7 +25,7 @@ Status BlockRunner::PutTogether(Variable* variable) {
                             ? ops::BytesOfRows(*panels, variable->info)
                             : kUnknown;
   if (context_.panels != nullptr)
-    HEDDLE_RETURN_IF_ERROR(bytes == kUnknown ? SetRoom(0) : MakeRoomBeside(bytes));
+    HEDDLE_RETURN_IF_ERROR(bytes == kUnknown ? SetRoom(0) : MakeRoomBeside({.values = bytes}, /*in_use=*/0));
   return WithinMemory("variables", [&]() -> Status {
     HEDDLE_ASSIGN_OR_RETURN(variable->value, panels->Rows(0, panels->shape().rows));
     variable->is_panels = options_.ranks > 1;  // Elsewhere it may be panels still.
@@ -50,21 +50,24 @@ Status BlockRunner::PutTogether(const Block& step, VariableTable* frame) {
   return OkStatus();
 }
 
-Status BlockRunner::MakeRoomFor(int64_t bytes) {
-  if (options_.panel_bytes == 0 && MemoryOf(options_) == 0) return OkStatus();
-  return MakeRoomBeside(bytes);
+Status BlockRunner::MakeRoom(const scheduler::MemoryOfPlan& needed, int64_t in_use) {
+  const bool has_limit = options_.panel_bytes > 0 || MemoryOf(options_) > 0;
+  return has_limit ? MakeRoomBeside(needed, in_use) : OkStatus();
 }
 
-Status BlockRunner::MakeRoomBeside(int64_t bytes) {
+Status BlockRunner::MakeRoomBeside(const scheduler::MemoryOfPlan& needed, int64_t in_use) {
+  const int64_t bytes = SaturatingSum(needed.values, needed.in_transit);
   const int64_t kept = context_.panels->Statistics().kept_bytes;
   const auto others = [&] {
-    const int64_t reusable = BlockPool::Process().Statistics().free_bytes;
+    const int64_t reusable = BlockPool::Process().Statistics().trimmable_bytes;
     return std::max<int64_t>(0, MemoryBudget::Process().used() - kept - reusable);
   };
-  // What a checkpoint that is being written holds.
-  const bool is_short = SaturatingSum(bytes, others()) > MemoryOf(options_);
-  if (is_short && environment_.states != nullptr && lane_ == 0) environment_.states->LetGo();
-  return SetRoom(RoomOfPanels(options_, bytes, others()));
+  // A checkpoint that is being written holds values of before. In a parfor, whose lanes have other threads,
+  // none is.
+  const int64_t memory = MemoryOf(options_);
+  const bool is_short = memory > 0 && SaturatingSum(bytes, others()) - in_use > memory;
+  if (is_short && environment_.states != nullptr && lane_ == 0) environment_.states->WaitForWrite();
+  return SetRoom(RoomOfPanels(options_, bytes, needed.working, others()));
 }
 
 Status BlockRunner::SetRoom(int64_t bytes) {
@@ -72,24 +75,20 @@ Status BlockRunner::SetRoom(int64_t bytes) {
   return context_.panels->SetRoom(bytes);
 }
 
-const scheduler::MemoryOfPlan& BlockRunner::SaidOf(const Plan& plan) {
-  constexpr size_t kMostSaid = 4096;  // Of a loop whose sizes change from round to round.
-  if (said_.size() >= kMostSaid) said_.clear();
-  const auto [found, is_new] = said_.try_emplace(plan.key);
-  if (is_new || plan.key == 0) found->second = scheduler::MemoryOn(plan, options_.rank);
+const scheduler::MemoryOfPlan& BlockRunner::PlannedMemoryOf(const Plan& plan) {
+  constexpr size_t kMostPlans = 4096;  // Of a loop whose sizes change from round to round.
+  if (planned_memory_.size() >= kMostPlans) planned_memory_.clear();
+  const auto [found, is_new] = planned_memory_.try_emplace(plan.key);
+  if (is_new || plan.key == 0) found->second = scheduler::MemoryOn(plan, options_.rank, options_.threads);
   return found->second;
 }
 
-void BlockRunner::NoteSaid(int64_t planned_bytes, int64_t panel_bytes,
-                           const std::map<std::string, Value>& live_in) {
+void BlockRunner::NotePlannedMemory(int64_t planned_bytes, int64_t panel_bytes, int64_t read_bytes) {
   const int64_t kept_now = context_.panels->Statistics().kept_bytes;
-  int64_t read = 0;  // Of what is in use, what the plan counts as well.
-  for (const auto& [name, value] : live_in)
-    if (value.IsMatrix() && !value.matrix().IsSparse()) read += BlockPool::ClassBytes(value.bytes());
   // Panels that are kept may come to take all the room that the plan leaves them.
   const int64_t kept = std::min(room_, SaturatingSum(kept_now, panel_bytes));
   const int64_t in_use = BlockPool::Process().Statistics().in_use_bytes;
-  const int64_t others = std::max<int64_t>(0, in_use - kept_now - read);
+  const int64_t others = std::max<int64_t>(0, in_use - kept_now - read_bytes);
   statistics_.planned_bytes =
       std::max(statistics_.planned_bytes, SaturatingSum(SaturatingSum(others, planned_bytes), kept));
 }

@@ -55,27 +55,15 @@ enum class OnPanels : uint8_t {
 };
 OnPanels OnPanelsOf(const Plan& plan, const Task& task) {
   if (IsStageInPanels(plan, task)) return OnPanels::kStages;
-  const bool is_range =
-      task.node != kNoNode && ops::HasRole(plan.graph[task.node], {ops::Role::kRange, ops::Role::kRbind});
-  if (is_range && task.phase == Phase::kSlice && task.kind == TaskKind::kCompute &&
-      scheduler::HoldsPanels(plan, RegisterOf(plan, task.produced[0])))
-    return OnPanels::kView;
   if (task.phase != Phase::kPanels || task.kind != TaskKind::kCompute) return OnPanels::kNone;
+  if (FindStaged(plan, task.node) != nullptr) return OnPanels::kStages;
   const Node& node = plan.graph[task.node];
   if (ops::HasRole(node, {ops::Role::kRange, ops::Role::kRbind})) return OnPanels::kView;
-  if (ops::HasRole(node, ops::Role::kProduct) && scheduler::HeldOfPanels(plan, task) > 0)
-    return OnPanels::kBlocks;
-  return FindStaged(plan, task.node) != nullptr ? OnPanels::kStages : OnPanels::kLazy;
+  return ops::HasRole(node, ops::Role::kProduct) ? OnPanels::kBlocks : OnPanels::kLazy;
 }
 bool IsLazy(const Plan& plan, const Task& task) { return OnPanelsOf(plan, task) == OnPanels::kLazy; }
 bool IsCollected(const Task& task) {
   return task.phase == Phase::kPanels && task.kind == TaskKind::kAccumulate;
-}
-
-// The task reads rows from a handle.
-bool ReadsHandle(const Plan& plan, const Task& task) {
-  return !task.consumed.empty() && task.consumed[0] >= 0 &&
-         scheduler::HoldsPanels(plan, RegisterOf(plan, task.consumed[0]));
 }
 
 // The task makes values for panels, in a stage on several ranks.
@@ -89,11 +77,11 @@ bool KeepsParts(const Plan& plan, const Task& task) {
   return false;
 }
 
-int64_t HandleBytes(const Plan& plan, const Task& task) {
+// Bytes of the values to which a task makes handles.
+int64_t HandleBytes(const Plan& plan, const Task& task, const std::vector<bool>& handles) {
   int64_t bytes = 0;
   for (const RegisterId id : task.produced)
-    if (scheduler::HoldsPanels(plan, RegisterOf(plan, id)))
-      bytes = SaturatingSum(bytes, KnownBytes(RegisterOf(plan, id).info));
+    if (handles[static_cast<size_t>(id)]) bytes = SaturatingSum(bytes, KnownBytes(RegisterOf(plan, id).info));
   return bytes;
 }
 
@@ -116,7 +104,7 @@ struct NodeMemory {
 class PlanMemoryText {
  public:
   PlanMemoryText(const Plan& plan, ops::Files* files)
-      : plan_(plan), files_(files), nodes_(plan.graph.nodes.size()) {
+      : plan_(plan), files_(files), handles_(scheduler::HandlesOf(plan)), nodes_(plan.graph.nodes.size()) {
     for (int32_t rank = 0; rank < plan_.ranks; ++rank) Add(rank);
   }
 
@@ -142,6 +130,16 @@ class PlanMemoryText {
     bool is_exchange = false;  // What it collects are parts for panels of stages.
   };
 
+  bool IsHandle(RegisterId id) const { return id >= 0 && handles_[static_cast<size_t>(id)]; }
+  // Of an operator whose rows are those of its operands: its task on one of several workers.
+  bool IsViewOfParts(const Task& task) const {
+    return task.kind == TaskKind::kCompute && task.phase == Phase::kSlice && task.node != kNoNode &&
+           ops::HasRole(plan_.graph[task.node], {ops::Role::kRange, ops::Role::kRbind}) &&
+           IsHandle(task.produced[0]);
+  }
+  // The task reads rows from a handle.
+  bool ReadsHandle(const Task& task) const { return !task.consumed.empty() && IsHandle(task.consumed[0]); }
+
   void Add(int32_t rank) {
     const scheduler::TaskRange range = scheduler::TasksOfRank(plan_, rank);
     const std::vector<scheduler::PlanPass> passes = scheduler::PassesOf(plan_, range.first, range.last);
@@ -154,7 +152,7 @@ class PlanMemoryText {
       const bool is_in_pass = at < passes.size() && i - range.first >= passes[at].begin;
       const Task& task = plan_.tasks[i];
       if (is_in_pass && IsCollected(task) && task.panel_rows == 0) passes_[at].is_exchange = true;
-      if (is_in_pass && task.kind == TaskKind::kUnpack && ReadsHandle(plan_, task))
+      if (is_in_pass && task.kind == TaskKind::kUnpack && ReadsHandle(task))
         read[at] = SaturatingSum(read[at], KnownBytes(RegisterOf(plan_, task.consumed[0]).info));
       if (task.node == kNoNode) continue;
       NodeMemory& node = nodes_[static_cast<size_t>(task.node)];
@@ -169,36 +167,37 @@ class PlanMemoryText {
   }
 
   void AddTask(const Task& task, std::optional<size_t> pass, NodeMemory* node) const {
-    const OnPanels on_panels = OnPanelsOf(plan_, task);
+    const OnPanels on_panels = IsViewOfParts(task) ? OnPanels::kView : OnPanelsOf(plan_, task);
     if (on_panels != OnPanels::kNone && on_panels != OnPanels::kLazy) {
       node->has_result = true;
       node->on_panels = on_panels;
-      node->kept_bytes = on_panels == OnPanels::kView ? 0 : HandleBytes(plan_, task);
+      node->kept_bytes = on_panels == OnPanels::kView ? 0 : HandleBytes(plan_, task, handles_);
       node->held_bytes = scheduler::HeldOfPanels(plan_, task);
       for (const RegisterId id : task.produced)
         node->whole_bytes = SaturatingSum(node->whole_bytes, RegisterOf(plan_, id).bytes);
       if (const StagedNode* const staged = FindStaged(plan_, task.node); staged != nullptr) {
         const auto panels = static_cast<int64_t>(staged->rows.cuts.size()) - 1;
-        node->panels = IsSharedInPanels(plan_, *staged) ? panels / plan_.ranks : panels;
+        // Of stages that the ranks compute together; else each rank has all panels.
+        node->panels = task.phase == Phase::kStage ? panels / plan_.ranks : panels;
       }
       return;
     }
     if (IsLazy(plan_, task)) {
       node->is_lazy = node->has_result = true;
       node->is_costly = IsCostly(plan_, task, files_);
-      node->kept_bytes = HandleBytes(plan_, task);
+      node->kept_bytes = HandleBytes(plan_, task, handles_);
       return;
     }
     if (IsCollected(task)) {
-      node->kept_bytes = SaturatingSum(node->kept_bytes, HandleBytes(plan_, task));
+      node->kept_bytes = SaturatingSum(node->kept_bytes, HandleBytes(plan_, task, handles_));
       return;
     }
-    if (task.phase == Phase::kGather && task.kind == TaskKind::kCompute && ReadsHandle(plan_, task)) {
+    if (task.phase == Phase::kGather && task.kind == TaskKind::kCompute && ReadsHandle(task)) {
       for (const RegisterId id : task.produced)
         node->together_bytes = SaturatingSum(node->together_bytes, RegisterOf(plan_, id).bytes);
       return;
     }
-    if ((task.kind == TaskKind::kSink || task.phase == Phase::kStage) && ReadsHandle(plan_, task) &&
+    if ((task.kind == TaskKind::kSink || task.phase == Phase::kStage) && ReadsHandle(task) &&
         ops::HasRole(plan_.graph[task.node], ops::Role::kWrite)) {
       node->reads_handle = true;
       return;
@@ -211,7 +210,7 @@ class PlanMemoryText {
       const Register& reg = RegisterOf(plan_, id);
       bytes = SaturatingSum(bytes, reg.bytes);
       if (!reg.control && reg.info.IsMatrix() && reg.info.format == Format::kSparse) node->is_sparse = true;
-      if (scheduler::HoldsPanels(plan_, reg) && !pass) node->is_handle = true;
+      if (IsHandle(id) && !pass) node->is_handle = true;
     }
     node->has_result = true;
     if (task.panel_rows > 0 && pass) {
@@ -288,6 +287,7 @@ class PlanMemoryText {
 
   const Plan& plan_;
   ops::Files* const files_;
+  const std::vector<bool> handles_;
   std::vector<NodeMemory> nodes_;
   std::vector<Pass> passes_;
 };
@@ -308,11 +308,12 @@ bool IsRemade(const Plan& plan, NodeId assign, ops::Files* files) {
 
 int64_t MostSpilled(const Plan& plan, int32_t rank, ops::Files* files) {
   const scheduler::TaskRange range = scheduler::TasksOfRank(plan, rank);
+  const std::vector<bool> handles = scheduler::HandlesOf(plan);
   int64_t bytes = 0;
   for (size_t i = range.first; i < range.last; ++i) {
     const Task& task = plan.tasks[i];
     if (IsCollected(task) || (IsLazy(plan, task) && IsCostly(plan, task, files)))
-      bytes = SaturatingSum(bytes, HandleBytes(plan, task));
+      bytes = SaturatingSum(bytes, HandleBytes(plan, task, handles));
     const OnPanels on_panels = OnPanelsOf(plan, task);
     if (on_panels != OnPanels::kStages && on_panels != OnPanels::kBlocks) continue;
     if (KeepsParts(plan, task)) {  // What it makes for all ranks, and what it gets for the next stage.
@@ -324,7 +325,7 @@ int64_t MostSpilled(const Plan& plan, int32_t rank, ops::Files* files) {
       bytes = SaturatingSum(bytes, static_cast<int64_t>(std::min(sent * share, 9e18)));
     }
     // Beside the result, what stages send to each other, or slices of operands and blocks of the result.
-    bytes = SaturatingSum(bytes, SaturatingProduct(2, HandleBytes(plan, task)));
+    bytes = SaturatingSum(bytes, SaturatingProduct(2, HandleBytes(plan, task, handles)));
     for (const RegisterId id : task.consumed)
       if (id >= 0) bytes = SaturatingSum(bytes, KnownBytes(RegisterOf(plan, id).info));
   }

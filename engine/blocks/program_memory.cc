@@ -333,11 +333,11 @@ class ProgramMemory {
     std::vector<std::string> lines;
     int64_t spilled = 0;
     for (int32_t rank = 0; rank < plan.ranks; ++rank) {
-      const scheduler::MemoryOfPlan memory = scheduler::MemoryOn(plan, rank);
+      const scheduler::MemoryOfPlan memory = scheduler::MemoryOn(plan, rank, options_.threads);
       const Around around = AroundOf(plan, rank);
       const int64_t values = SaturatingSum(memory.values, memory.in_transit);
       const int64_t of_plan = SaturatingSum(values, around.others);
-      const int64_t kept = std::min(RoomOfPanels(options_, values, around.others),
+      const int64_t kept = std::min(RoomOfPanels(options_, values, memory.working, around.others),
                                     SaturatingSum(memory.panels, around.panels));
       const int64_t peak = SaturatingSum(of_plan, kept);
       if (peak > peak_) {

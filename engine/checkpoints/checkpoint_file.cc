@@ -6,6 +6,7 @@
 #include <cstring>
 #include <map>
 #include <memory>
+#include <optional>
 #include <span>
 #include <utility>
 #include <vector>
@@ -16,19 +17,27 @@
 #include "ops/cells/column_pieces.h"
 #include "ops/frame/row_pieces.h"
 #include "ops/io/checksums/crc32c.h"
+#include "ops/panels/entry_counts.h"
+#include "ops/panels/kept_parts.h"
 
 namespace heddle::engine {
 namespace {
 
 constexpr std::string_view kMagic = "heddle checkpoint 1\n";
 constexpr int64_t kBuffered = int64_t{1} << 20;
-constexpr int64_t kPanelBytes = int64_t{32} << 20;
+constexpr int64_t kMostPieceBytes = int64_t{32} << 20, kLeastPieceBytes = int64_t{1} << 18;
 constexpr int64_t kMostTextBytes = int64_t{1} << 30;
 
 // A value, or some rows of one, in wire form.
 struct Piece {
   int64_t offset = 0, bytes = 0;
   uint32_t checksum = 0;
+};
+
+// What an object has of a variable, or of an element of a list.
+struct Leaf {
+  std::vector<Piece> pieces;
+  std::optional<Piece> nothing;  // A part of it without rows or columns.
 };
 
 // What ends an object: where its text is. Little-endian, as all machines are that this runs on.
@@ -54,6 +63,19 @@ Status ForEachLeafOf(AnyState& state, const Visit& visit) {
   return OkStatus();
 }
 
+bool IsByColumns(const Variable& variable) {
+  return variable.distribution.IsSplit() && variable.distribution.split.axis == Axis::kColumns;
+}
+
+// No rows of the value, or no columns where it is split by them, in memory of their own.
+Result<Value> NothingOf(const Variable& variable) {
+  Result<Value> nothing = variable.value.IsPanels() ? variable.value.panels()->Rows(0, 0)
+                          : IsByColumns(variable)   ? ops::ColumnsOfValue(variable.value, 0, 0)
+                                                    : ops::SliceRows(variable.value, 0, 0);
+  if (!nothing.ok()) return nothing;
+  return ops::WithMemoryOfItsOwn(*std::move(nothing));
+}
+
 // Checksums are right, so that this is a fault of ours.
 Status ValuesDiffer() { return Internal("a checkpoint has other values than its text says"); }
 
@@ -61,15 +83,16 @@ std::string_view BytesOf(const auto& plain) { return {reinterpret_cast<const cha
 
 class ObjectWriter {
  public:
-  ObjectWriter(std::unique_ptr<CheckpointStore::Writer> out, const std::atomic<bool>* given_up)
-      : out_(std::move(out)), given_up_(given_up) {}
+  ObjectWriter(std::unique_ptr<CheckpointStore::Writer> out, int64_t piece_bytes,
+               const std::atomic<bool>* given_up)
+      : out_(std::move(out)), piece_bytes_(piece_bytes), given_up_(given_up) {}
 
   Status Append(std::string_view bytes) {
     if (given_up_ != nullptr && *given_up_) return Cancelled("the checkpoint is not needed any more");
     written_ += static_cast<int64_t>(bytes.size());
     return out_->Append(bytes);
   }
-  Status AppendValue(const Value& value, std::vector<Piece>* pieces) {
+  Result<Piece> AppendValue(const Value& value) {
     Piece piece{.offset = written_};
     OutgoingValue outgoing(0, value);
     while (const std::optional<OutgoingFrame> frame = outgoing.Next()) {
@@ -85,18 +108,38 @@ class ObjectWriter {
       }
     }
     piece.bytes = written_ - piece.offset;
-    pieces->push_back(piece);
-    return OkStatus();
+    return piece;
   }
-  Status AppendPanels(const RowPanels& panels, const ValueInfo& info, std::vector<Piece>* pieces) {
-    const int64_t rows = panels.shape().rows;
-    const int64_t row_bytes = std::max<int64_t>(1, KnownBytes(info) / std::max<int64_t>(1, info.shape.rows));
-    const int64_t height = std::max<int64_t>(1, kPanelBytes / row_bytes);
-    for (int64_t row = 0; row == 0 || row < rows; row += height) {
-      HEDDLE_ASSIGN_OR_RETURN(const Value part, panels.Rows(row, std::min(rows, row + height)));
-      HEDDLE_RETURN_IF_ERROR(AppendValue(part, pieces));
+  // Of texts, and of CSR rows that nobody has counted, only the rows tell how many bytes they have: there are
+  // few at first, then as many as the last ones let be.
+  Status AppendPanels(const RowPanels& panels, ValueInfo info, std::vector<Piece>* pieces) {
+    constexpr int64_t kFirstRows = 64, kMostGrowth = 2;
+    const int64_t rows = info.shape.rows = panels.shape().rows;
+    const int64_t bytes = ops::BytesOfRows(panels, info);
+    const int64_t mean_bytes =
+        bytes == kUnknown ? 1 : std::max<int64_t>(1, bytes / std::max<int64_t>(1, rows));
+    int64_t height = bytes == kUnknown ? kFirstRows : std::max<int64_t>(1, piece_bytes_ / mean_bytes);
+    for (int64_t row = 0;;) {
+      const int64_t end = std::min(rows, row + height);
+      HEDDLE_ASSIGN_OR_RETURN(const Value part, panels.Rows(row, end));
+      HEDDLE_ASSIGN_OR_RETURN(pieces->emplace_back(), AppendValue(part));
+      if (end == rows) return OkStatus();
+      const int64_t row_bytes = std::max(mean_bytes, part.bytes() / (end - row));
+      height = std::clamp<int64_t>(piece_bytes_ / row_bytes, 1, kMostGrowth * height);
+      row = end;
     }
-    return OkStatus();
+  }
+  Result<Leaf> AppendLeaf(const Variable& variable) {
+    Leaf leaf;
+    if (variable.value.IsPanels()) {
+      HEDDLE_RETURN_IF_ERROR(AppendPanels(*variable.value.panels(), variable.info, &leaf.pieces));
+    } else {
+      HEDDLE_ASSIGN_OR_RETURN(leaf.pieces.emplace_back(), AppendValue(variable.value));
+    }
+    if (!variable.distribution.IsSplit()) return leaf;
+    HEDDLE_ASSIGN_OR_RETURN(const Value nothing, NothingOf(variable));
+    HEDDLE_ASSIGN_OR_RETURN(leaf.nothing, AppendValue(nothing));
+    return leaf;
   }
   Result<int64_t> Finish(const std::string& text) {
     const Footer footer{
@@ -109,6 +152,7 @@ class ObjectWriter {
 
  private:
   std::unique_ptr<CheckpointStore::Writer> out_;
+  const int64_t piece_bytes_;
   const std::atomic<bool>* const given_up_;
   int64_t written_ = 0;
 };
@@ -139,8 +183,7 @@ class ObjectReader {
     return ReadIndex(std::string_view(text).substr(index));
   }
   Result<ControlState> State() const { return ControlState::ParseText(state_text_); }
-  size_t leaves() const { return pieces_.size(); }
-  const std::vector<Piece>& PiecesOf(size_t leaf) const { return pieces_[leaf]; }
+  const std::vector<Leaf>& leaves() const { return leaves_; }
 
   Result<Value> Read(const Piece& piece) {
     at_ = piece.offset;
@@ -173,19 +216,20 @@ class ObjectReader {
   Status ReadIndex(std::string_view text) {
     TextReader reader(text, "checkpoint");
     reader.Expect("values");
+    bool are_inside = true;
+    const auto read_piece = [&] {
+      Piece piece{.offset = reader.Integer(), .bytes = reader.Integer()};
+      piece.checksum = static_cast<uint32_t>(reader.Hexadecimal());
+      are_inside &= piece.offset >= 0 && piece.offset <= values_end_ && piece.bytes >= 0 &&
+                    piece.bytes <= values_end_ - piece.offset;
+      return piece;
+    };
     while (reader.AcceptWord("leaf")) {
-      std::vector<Piece>& pieces = pieces_.emplace_back();
-      while (reader.AcceptWord("at")) {
-        Piece& piece = pieces.emplace_back();
-        piece.offset = reader.Integer();
-        piece.bytes = reader.Integer();
-        piece.checksum = static_cast<uint32_t>(reader.Hexadecimal());
-        if (piece.offset < 0 || piece.offset > values_end_ || piece.bytes < 0 ||
-            piece.bytes > values_end_ - piece.offset)
-          return ValuesDiffer();
-      }
+      Leaf& leaf = leaves_.emplace_back();
+      while (reader.AcceptWord("at")) leaf.pieces.push_back(read_piece());
+      if (reader.AcceptWord("nothing")) leaf.nothing = read_piece();
     }
-    return reader.ok() && reader.AtEnd() ? OkStatus() : ValuesDiffer();
+    return reader.ok() && reader.AtEnd() && are_inside ? OkStatus() : ValuesDiffer();
   }
 
   Status Take(std::span<char> to) {
@@ -214,7 +258,7 @@ class ObjectReader {
   const std::string name_;
   int64_t size_ = 0, values_end_ = 0;
   std::string state_text_;
-  std::vector<std::vector<Piece>> pieces_;  // By leaf.
+  std::vector<Leaf> leaves_;
   int64_t at_ = 0, end_ = 0;
   uint32_t checksum_ = 0;
   std::string buffer_;
@@ -226,7 +270,7 @@ struct Ranks {
   int before = 1, now = 1;
   int FirstOf(int rank) const { return static_cast<int>(int64_t{rank} * before / now); }
   // Who has what rank `old` had.
-  int HeirOf(int old) const {
+  int NewOwnerOf(int old) const {
     int rank = 0;
     while (FirstOf(rank + 1) <= old) ++rank;
     return rank;
@@ -245,7 +289,7 @@ class CheckpointReader {
     size_t leaf = 0;
     HEDDLE_RETURN_IF_ERROR(
         ForEachLeafOf(state, [&](Variable& variable) { return ReadLeaf(leaf++, &variable); }));
-    if (leaf != first->leaves()) return ValuesDiffer();
+    if (leaf != first->leaves().size()) return ValuesDiffer();
     return state;
   }
 
@@ -267,7 +311,7 @@ class CheckpointReader {
       case Kind::kEach: return TakeParts(leaf, 0, 1, variable);
       case Kind::kOne: {
         const int old_rank = std::clamp(distribution.rank, 0, ranks_.before - 1);
-        distribution.rank = ranks_.HeirOf(old_rank);
+        distribution.rank = ranks_.NewOwnerOf(old_rank);
         if (distribution.rank != rank_) return OkStatus();
         return TakeParts(leaf, old_rank, old_rank + 1, variable);
       }
@@ -280,7 +324,7 @@ class CheckpointReader {
         cuts = std::move(merged);
         break;
       }
-      case Kind::kPartial: break;
+      case Kind::kPartial: return ValuesDiffer();  // Between two steps no value is.
     }
     return TakeParts(leaf, ranks_.FirstOf(rank_), ranks_.FirstOf(rank_ + 1), variable);
   }
@@ -289,30 +333,31 @@ class CheckpointReader {
   Status TakeParts(size_t leaf, int begin, int end, Variable* variable) {
     const bool is_empty = begin == end;
     std::vector<std::pair<ObjectReader*, Piece>> pieces;
+    int64_t bytes = 0;
     for (int old_rank = begin; old_rank < std::max(end, begin + 1); ++old_rank) {
       HEDDLE_ASSIGN_OR_RETURN(ObjectReader* const object, ObjectOf(std::min(old_rank, ranks_.before - 1)));
-      if (leaf >= object->leaves()) return ValuesDiffer();
-      for (const Piece& piece : object->PiecesOf(leaf)) pieces.emplace_back(object, piece);
+      if (leaf >= object->leaves().size()) return ValuesDiffer();
+      const Leaf& found = object->leaves()[leaf];
+      if (is_empty) {
+        if (!found.nothing) return ValuesDiffer();
+        HEDDLE_ASSIGN_OR_RETURN(variable->value, object->Read(*found.nothing));
+        return OkStatus();
+      }
+      for (const Piece& piece : found.pieces) {
+        pieces.emplace_back(object, piece);
+        bytes += piece.bytes;
+      }
     }
     if (pieces.empty()) return ValuesDiffer();
-    if (is_empty) return TakeNothingOf(pieces.front(), variable);
+    if (variable->is_panels && !IsByColumns(*variable)) return TakePanels(pieces, variable);
     if (pieces.size() == 1) {
       HEDDLE_ASSIGN_OR_RETURN(variable->value, pieces[0].first->Read(pieces[0].second));
       return OkStatus();
     }
-    if (variable->is_panels && !IsByColumns(*variable)) return TakePanels(pieces, variable);
-    return Join(pieces, variable);
-  }
-  static bool IsByColumns(const Variable& variable) {
-    return variable.distribution.IsSplit() && variable.distribution.split.axis == Axis::kColumns;
-  }
-  static Status TakeNothingOf(const std::pair<ObjectReader*, Piece>& piece, Variable* variable) {
-    HEDDLE_ASSIGN_OR_RETURN(const Value part, piece.first->Read(piece.second));
-    if (IsByColumns(*variable)) {
-      HEDDLE_ASSIGN_OR_RETURN(variable->value, ops::ColumnsOfValue(part, 0, 0));
-    } else {
-      HEDDLE_ASSIGN_OR_RETURN(variable->value, ops::SliceRows(part, 0, 0));
-    }
+    if (bytes <= kMostPieceBytes || IsByColumns(*variable)) return Join(pieces, variable);
+    HEDDLE_RETURN_IF_ERROR(TakePanels(pieces, variable));
+    const std::shared_ptr<const RowPanels> panels = variable->value.panels();
+    HEDDLE_ASSIGN_OR_RETURN(variable->value, panels->Rows(0, panels->shape().rows));
     return OkStatus();
   }
   static Status Join(const std::vector<std::pair<ObjectReader*, Piece>>& pieces, Variable* variable) {
@@ -358,26 +403,32 @@ std::string CheckpointObject(const std::string& checkpoint, int rank) {
   return fmt::format("{}/rank-{}", checkpoint, rank);
 }
 
+int64_t CheckpointPieceBytes(int64_t memory_bytes) {
+  constexpr int64_t kPartsOfMemory = 16;
+  return std::clamp(memory_bytes / kPartsOfMemory, kLeastPieceBytes, kMostPieceBytes);
+}
+
 Result<int64_t> WriteCheckpoint(const ControlState& state, int rank, const std::string& checkpoint,
-                                CheckpointStore& store, const std::atomic<bool>* given_up) {
+                                CheckpointStore& store, int64_t piece_bytes,
+                                const std::atomic<bool>* given_up) {
   HEDDLE_ASSIGN_OR_RETURN(std::unique_ptr<CheckpointStore::Writer> out,
                           store.Create(CheckpointObject(checkpoint, rank)));
-  ObjectWriter writer(std::move(out), given_up);
+  ObjectWriter writer(std::move(out), piece_bytes, given_up);
   HEDDLE_RETURN_IF_ERROR(writer.Append(kMagic));
   std::string text = state.ToText();
   text += "values\n";
+  const auto tell = [&text](std::string_view what, const Piece& piece) {
+    text += fmt::format(" {} {} {} {:#x}", what, piece.offset, piece.bytes, piece.checksum);
+  };
   HEDDLE_RETURN_IF_ERROR(ForEachLeafOf(state, [&](const Variable& variable) -> Status {
     const bool is_elsewhere = !variable.IsHeldBy(rank) || (variable.distribution.IsEach() && rank != 0);
-    std::vector<Piece> pieces;
+    Leaf leaf;
     if (variable.source == nullptr && !is_elsewhere) {
-      if (variable.value.IsPanels())
-        HEDDLE_RETURN_IF_ERROR(writer.AppendPanels(*variable.value.panels(), variable.info, &pieces));
-      else
-        HEDDLE_RETURN_IF_ERROR(writer.AppendValue(variable.value, &pieces));
+      HEDDLE_ASSIGN_OR_RETURN(leaf, writer.AppendLeaf(variable));
     }
     text += "leaf";
-    for (const Piece& piece : pieces)
-      text += fmt::format(" at {} {} {:#x}", piece.offset, piece.bytes, piece.checksum);
+    for (const Piece& piece : leaf.pieces) tell("at", piece);
+    if (leaf.nothing) tell("nothing", *leaf.nothing);
     text.push_back('\n');
     return OkStatus();
   }));

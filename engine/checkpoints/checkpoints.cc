@@ -11,42 +11,33 @@
 #include "core/memory/memory_budget.h"
 #include "engine/checkpoints/checkpoint_file.h"
 #include "engine/variables/control_state.h"
+#include "engine/variables/shared_changes.h"
 
 namespace heddle::engine {
 namespace {
 
 constexpr double kMostShare = 0.02;
-// What may be held beside the program while it goes on: of what is free.
-constexpr int64_t kHeldOfFree = 4;
+// A state may hold this part of the memory that is free while the program goes on.
+constexpr int64_t kPartOfFree = 4;
 
-int64_t BytesHeld(const Variable& variable) {
-  int64_t bytes = 0;
-  if (variable.list != nullptr)
-    for (const Variable& element : variable.list->elements) bytes += BytesHeld(element);
-  else if (variable.source == nullptr && !variable.value.IsPanels() && !variable.value.IsScalar())
-    bytes = variable.value.bytes();
-  return bytes;
-}
+// What is written of a state.
+struct Contents {
+  int64_t bytes = 0;  // In memory.
+  bool has_panels = false;
+};
 
-int64_t BytesHeld(const ControlState& state) {
-  int64_t bytes = 0;
-  for (const VariableTable& frame : state.frames)
-    for (const auto& [name, variable] : frame.variables()) bytes += BytesHeld(variable);
-  return bytes;
-}
-
-// Panels are read as they are written, by the store of a session, which knows one reader at a time.
-bool HasPanels(const Variable& variable) {
-  if (variable.list == nullptr) return variable.source == nullptr && variable.value.IsPanels();
-  return std::any_of(variable.list->elements.begin(), variable.list->elements.end(),
-                     [](const Variable& element) { return HasPanels(element); });
-}
-
-bool HasPanels(const ControlState& state) {
+Contents ContentsOf(const ControlState& state) {
+  Contents contents;
   for (const VariableTable& frame : state.frames)
     for (const auto& [name, variable] : frame.variables())
-      if (HasPanels(variable)) return true;
-  return false;
+      ForEachValue(variable, [&](const Variable& leaf) {
+        if (leaf.source != nullptr || leaf.value.IsScalar()) return;
+        if (leaf.value.IsPanels())
+          contents.has_panels = true;
+        else
+          contents.bytes += leaf.value.bytes();
+      });
+  return contents;
 }
 
 }  // namespace
@@ -71,7 +62,7 @@ Checkpoints::Checkpoints(const CheckpointOptions& options, int rank, CheckpointS
 Checkpoints::~Checkpoints() {
   is_over_ = true;
   store_.GiveUp();
-  LetGo();
+  WaitForWrite();
 }
 
 void Checkpoints::Drop(const std::vector<std::string>& checkpoints) {
@@ -80,6 +71,7 @@ void Checkpoints::Drop(const std::vector<std::string>& checkpoints) {
 }
 
 Result<bool> Checkpoints::Wants(const Moment& moment, const Share& share) {
+  if (moment.ends_round && moment.is_first_round) moments_.BeginLoop(moment.block, clock_.MonotonicNs());
   if (!moments_.Meet(moment)) return false;
   HEDDLE_ASSIGN_OR_RETURN(const std::string answer, share([&] { return Answer(moment.block); }));
   uint64_t rounds = 0;
@@ -106,7 +98,8 @@ bool Checkpoints::IsDue(int64_t now_ns) const {
 void Checkpoints::Write(const ControlState& state, WrittenCheckpoint* about) {
   const int64_t begin_ns = clock_.MonotonicNs();
   const Result<int64_t> bytes =
-      WriteCheckpoint(state, rank_, fmt::format("{}-{}", options_.folder, about->number), store_, &is_over_);
+      WriteCheckpoint(state, rank_, fmt::format("{}-{}", options_.folder, about->number), store_,
+                      CheckpointPieceBytes(MemoryBudget::Process().limit()), &is_over_);
   about->took_ns = clock_.MonotonicNs() - begin_ns;
   about->status = bytes.status();
   if (bytes.ok()) about->bytes = *bytes;
@@ -122,15 +115,22 @@ void Checkpoints::Write(const ControlState& state, WrittenCheckpoint* about) {
       HEDDLE_LOG(kWarning, "checkpoint not removed", {"checkpoint", checkpoint}, {"why", removed});
 }
 
+// Rows of a piece, and those that they are put together from.
+int64_t Checkpoints::working_bytes() const {
+  return 2 * CheckpointPieceBytes(MemoryBudget::Process().limit());
+}
+
 Status Checkpoints::Take(ControlState state) {
   begun_ns_ = clock_.MonotonicNs();
   asked_ = false;
-  LetGo();
+  WaitForWrite();
   WrittenCheckpoint written{.number = ++number_, .printed = printed_()};
   const MemoryBudget& memory = MemoryBudget::Process();
-  const bool is_held =
-      BytesHeld(state) <= (memory.limit() - memory.used()) / kHeldOfFree && !HasPanels(state);
-  if (!is_held) {
+  const Contents contents = ContentsOf(state);
+  // Panels that are read take room for which the next plan would not know that it is taken.
+  const bool goes_on =
+      !contents.has_panels && contents.bytes <= (memory.limit() - memory.used()) / kPartOfFree;
+  if (!goes_on) {
     Write(state, &written);
     written.stood_ns = clock_.MonotonicNs() - begun_ns_;
     cost_ns_ = written.stood_ns;
@@ -148,7 +148,7 @@ Status Checkpoints::Take(ControlState state) {
   return OkStatus();
 }
 
-void Checkpoints::LetGo() {
+void Checkpoints::WaitForWrite() {
   if (writing_.joinable()) writing_.join();
 }
 

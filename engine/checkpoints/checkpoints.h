@@ -19,7 +19,7 @@ namespace heddle::engine {
 
 struct CheckpointOptions {
   std::string folder;       ///< Of the objects of this attempt: "j17/3". Number n is in "`folder`-n".
-  int64_t interval_ns = 0;  ///< From one checkpoint to the next; 0: by what one costs (IntervalOf).
+  int64_t interval_ns = 0;  ///< From one checkpoint to the next; 0: by what one costs (CheckpointIntervalOf).
   /// How long the machines of a job run, on average, before one of them is lost.
   int64_t mean_time_to_loss_ns = int64_t{7} * 24 * 3'600 * 1'000'000'000;
 };
@@ -41,8 +41,10 @@ struct WrittenCheckpoint {
 int64_t CheckpointIntervalOf(int64_t cost_ns, int64_t mean_time_to_loss_ns);
 
 /// Takes checkpoints of a session (docs/recovery.md): rank 0 says when, all ranks take the state between the
-/// same two steps, and each writes what it holds while the program goes on. The program waits for that only
-/// where the next checkpoint is due, or memory is needed that the state of before holds.
+/// same two steps, and each writes what it holds. The program goes on meanwhile, until the next checkpoint is
+/// due or memory is needed that the state of before holds; it stands still where that state has values in
+/// panels, whose rows take the room of those that the program reads, or more than a quarter of the memory
+/// that is free.
 class Checkpoints : public StateTaker {
  public:
   static constexpr int64_t kLeastNs = int64_t{30} * 1'000'000'000;
@@ -54,8 +56,9 @@ class Checkpoints : public StateTaker {
   ~Checkpoints() override;  ///< Gives up one that is being written.
 
   Result<bool> Wants(const Moment& moment, const Share& share) override;
+  int64_t working_bytes() const override;
   Status Take(ControlState state) override;
-  void LetGo() override;
+  void WaitForWrite() override;
   /// A checkpoint is wanted soon, as before a worker goes. Rank 0; any thread.
   void Ask() { asked_ = true; }
   /// Checkpoints that nobody needs any more go with the next one that is written. Any thread.

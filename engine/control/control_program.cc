@@ -182,6 +182,7 @@ Status ControlProgram::FinishBody() {
     case Kind::kWhile: {
       HEDDLE_ASSIGN_OR_RETURN(const bool again, DecideLoop(*owner, &top.next));
       if (again) {
+        ++top.round;
         return OkStatus();
       }
       break;

@@ -125,7 +125,7 @@ class ControlProgram {
   Status EnterLoopsAgain();
   ControlState State() const;
   Status OfferState();
-  Status MakeAgain(Variable* variable, uint64_t* number);
+  Status Recompute(Variable* variable, uint64_t* number);
   Status ShareOut(VariableTable* frame);
   VariableTable& frame() { return *frames_.back(); }
   Status WithCalls(Status status) const;

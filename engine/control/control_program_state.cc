@@ -71,13 +71,15 @@ Status ControlProgram::OfferState() {
   const Activation& top = stack_.back();
   const bool is_loop = top.kind != Kind::kSequence && top.kind != Kind::kCall;
   const StateTaker::Moment moment = {.block = stack_.size() == 1 ? StateTaker::Moment::kMain : top.owner->id,
-                                     .ends_round = is_loop && top.next == top.blocks->size()};
+                                     .ends_round = is_loop && top.next == top.blocks->size(),
+                                     .is_first_round = is_loop && top.round == 0};
   const auto share = [this](const std::function<std::string()>& make) {
     return blocks_.Share(static_cast<uint64_t>(decisions_), make);
   };
   HEDDLE_ASSIGN_OR_RETURN(const bool wants, states_->Wants(moment, share));
   if (!wants) return OkStatus();
   HEDDLE_RETURN_IF_ERROR(blocks_.Settle());
+  HEDDLE_RETURN_IF_ERROR(blocks_.MakeRoom({.values = states_->working_bytes()}));
   return states_->Take(State());
 }
 
@@ -129,16 +131,16 @@ Status ControlProgram::Restore(ControlState state, int ranks_before) {
   blocks_.guard() = std::move(state.guard);
   uint64_t sources = 0;
   for (const auto& frame : frames_) {
-    for (auto& [name, variable] : frame->variables()) HEDDLE_RETURN_IF_ERROR(MakeAgain(&variable, &sources));
+    for (auto& [name, variable] : frame->variables()) HEDDLE_RETURN_IF_ERROR(Recompute(&variable, &sources));
     if (ranks_before != options_.ranks) HEDDLE_RETURN_IF_ERROR(ShareOut(frame.get()));
   }
   return EnterLoopsAgain();
 }
 
 // The value of a variable that has a source, or of elements that have one.
-Status ControlProgram::MakeAgain(Variable* variable, uint64_t* number) {
+Status ControlProgram::Recompute(Variable* variable, uint64_t* number) {
   if (variable->list != nullptr)
-    for (Variable& element : variable->list->elements) HEDDLE_RETURN_IF_ERROR(MakeAgain(&element, number));
+    for (Variable& element : variable->list->elements) HEDDLE_RETURN_IF_ERROR(Recompute(&element, number));
   if (variable->source == nullptr) return OkStatus();
   const std::shared_ptr<const Source> source = variable->source;
   VariableTable made;
@@ -148,14 +150,17 @@ Status ControlProgram::MakeAgain(Variable* variable, uint64_t* number) {
   return OkStatus();
 }
 
-// Ranks of before and of now differ, so that some have several parts of a value and some none.
+// Ranks of before and of now differ, so that some have several parts of a value and some none. Rows of one
+// value at a time are in memory twice.
 Status ControlProgram::ShareOut(VariableTable* frame) {
   std::map<std::string, Distribution> wanted;
   for (const auto& [name, variable] : frame->variables())
     if (variable.distribution.IsSplit() && variable.distribution.split.axis == Axis::kRows &&
         variable.list == nullptr && !variable.is_panels)
       wanted[name] = Distribution::SplitRows(variable.info.shape.rows, options_.ranks);
-  return wanted.empty() ? OkStatus() : blocks_.Exchange(wanted, frame);
+  for (const auto& [name, distribution] : wanted)
+    HEDDLE_RETURN_IF_ERROR(blocks_.Exchange({{name, distribution}}, frame));
+  return OkStatus();
 }
 
 // Rounds that are left call roots of the forests that their loops have been from the beginning.

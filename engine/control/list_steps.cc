@@ -73,7 +73,12 @@ DataType WantedBy(ListOperation operation) {
 std::shared_ptr<ListOf<Variable>> Own(const Block& step, std::shared_ptr<ListOf<Variable>> list,
                                       VariableTable* frame) {
   if (*VariableOf(step, "list") == step.results[0]) frame->Erase(step.results[0]);
-  if (list.use_count() == 1) return list;
+  if (list.use_count() == 1) {
+    // Counts are read without order. Taking part in the counting puts what others did with the list, as who
+    // writes a checkpoint, before what follows.
+    const std::shared_ptr<ListOf<Variable>> counted = list;
+    return list;
+  }
   return std::make_shared<ListOf<Variable>>(*list);
 }
 

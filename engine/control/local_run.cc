@@ -8,6 +8,7 @@
 #include "core/environment/random.h"
 #include "core/environment/recorder.h"
 #include "core/memory/memory_budget.h"
+#include "engine/session/limit_of_run.h"
 #include "ops/io/files/files.h"
 
 namespace heddle::engine {
@@ -32,7 +33,7 @@ RunOutcome RunLocally(const Program& program, SessionOptions options, const RunS
   options.rank = 0;
   options.ranks = 1;
   if (options.seed == -1) options.seed = static_cast<int64_t>(SystemRandom().Next() >> 11);
-  if (options.memory_bytes > 0) MemoryBudget::Process().SetLimit(options.memory_bytes);
+  const LimitOfRun limit(options.memory_bytes);
   if (options.memory_bytes == 0) options.available_bytes = MemoryBudget::Process().limit();
 
   const auto home = std::make_shared<Home>();

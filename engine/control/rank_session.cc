@@ -14,6 +14,7 @@
 #include "engine/control/control_program.h"
 #include "engine/control/shared_iterations.h"
 #include "engine/session/control_channel.h"
+#include "engine/session/planning.h"
 #include "engine/session/session.h"
 #include "engine/variables/random_seeds.h"
 #include "ops/fused/fused.h"
@@ -64,6 +65,9 @@ class RankSession : public Session {
   }
   Status Resume(const std::string& checkpoint, int ranks_before, CheckpointStore& store) override {
     return Run([&](ControlProgram& control) -> Status {
+      // Before the first plan nobody knows how much panels may take beside the other values.
+      if (MemoryOf(options_) > 0 || options_.panel_bytes > 0)
+        HEDDLE_RETURN_IF_ERROR(context_.panels->SetRoom(0));
       HEDDLE_ASSIGN_OR_RETURN(ControlState state, ReadCheckpoint(checkpoint, ranks_before, options_.rank,
                                                                  options_.ranks, store, *context_.panels));
       HEDDLE_RETURN_IF_ERROR(control.Restore(std::move(state), ranks_before));

@@ -10,6 +10,7 @@
 #include "core/memory/counted_heap.h"
 #include "core/programs/for_each_block.h"
 #include "core/values/sizes.h"
+#include "engine/session/state_taker.h"
 #include "engine/variables/shared_changes.h"
 
 namespace heddle::engine {
@@ -217,6 +218,8 @@ LoopRange SharedIterations::ShareOf(const LoopRange& range) const {
 
 Result<bool> SharedIterations::Run(const Block& loop, const LoopRange& range, size_t depth,
                                    VariableTable* frame) {
+  // Iterations run on threads that do not wait for a checkpoint where memory is short.
+  if (loop.independent && environment_.states != nullptr) environment_.states->WaitForWrite();
   return options_.ranks == 1 ? RunHere(loop, range, depth, frame) : RunOnRanks(loop, range, depth, frame);
 }
 

@@ -11,6 +11,7 @@
 #include "core/memory/counted_heap.h"
 #include "engine/control/local_run.h"
 #include "engine/interactive/describe_variable.h"
+#include "engine/session/limit_of_run.h"
 
 namespace heddle::engine {
 namespace {
@@ -60,6 +61,7 @@ InteractiveSession::InteractiveSession(Options options)
 }
 
 Status InteractiveSession::Run(const std::string& entry, Cancellation* cancellation) {
+  const LimitOfRun limit(options_.session.memory_bytes);
   const Result<Parsed> parsed = Parse(entry);
   Status status = parsed.status();
   if (status.ok()) status = Define(*parsed);
@@ -268,6 +270,7 @@ Result<HostValue> InteractiveSession::Get(const std::string& name) const {
 }
 
 Result<HostValue> InteractiveSession::PutTogether(const std::string& name, const Variable& variable) const {
+  const LimitOfRun limit(options_.session.memory_bytes);
   HEDDLE_RETURN_IF_ERROR(panels_->SetRoom(0));  // What it leaves of the memory is the value's.
   const RowPanels& panels = *variable.value.panels();
   Result<Value> whole = WithinMemory("variables", [&] { return panels.Rows(0, panels.shape().rows); });

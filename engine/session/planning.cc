@@ -25,12 +25,12 @@ int64_t MemoryOf(const SessionOptions& session) {
   return session.memory_bytes > 0 ? session.memory_bytes : session.available_bytes;
 }
 
-int64_t RoomOfPanels(const SessionOptions& session, int64_t planned, int64_t others) {
-  constexpr int64_t kPartForKernels = 8;  // What they work with beside the values of the plan.
+int64_t RoomOfPanels(const SessionOptions& session, int64_t planned, int64_t working, int64_t others) {
+  constexpr int64_t kPartForKernels = 8;  // Beside the values of the plan, at least.
   if (session.panel_bytes > 0) return session.panel_bytes;
   const int64_t memory = MemoryOf(session);
   if (memory == 0) return INT64_MAX;
-  return std::max<int64_t>(0, memory - memory / kPartForKernels - others - planned);
+  return std::max<int64_t>(0, memory - std::max(memory / kPartForKernels, working) - others - planned);
 }
 
 scheduler::ScheduleOptions ScheduleOptionsOf(const SessionOptions& session) {

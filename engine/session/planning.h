@@ -15,9 +15,9 @@ Result<compiler::FuseOptions> FuseOptionsOf(const SessionOptions& session);
 /// known.
 int64_t MemoryOf(const SessionOptions& session);
 
-/// How many bytes of panels that are kept a rank leaves in memory while a plan runs that needs `planned` and
-/// beside which `others` are in use.
-int64_t RoomOfPanels(const SessionOptions& session, int64_t planned, int64_t others);
+/// How many bytes of panels that are kept a rank leaves in memory while a plan runs that needs `planned`,
+/// whose operators work with `working` beside that, and beside which `others` are in use.
+int64_t RoomOfPanels(const SessionOptions& session, int64_t planned, int64_t working, int64_t others);
 
 /// What placement plans with in a session of these options: all but how its variables lie.
 scheduler::ScheduleOptions ScheduleOptionsOf(const SessionOptions& session);

@@ -2,6 +2,7 @@
 #include "engine/variables/source.h"
 
 #include <algorithm>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -48,7 +49,10 @@ std::shared_ptr<const Source> Sources::Of(const Graph& graph, NodeId assign, std
     if (!path || files_ == nullptr || files_->versions() == nullptr || written_.MayChange(path))
       return nullptr;
     source->path = path->ToText();
-    source->version = files_->versions()->Find(source->path);
+    const std::optional<ops::FileVersion> version = files_->versions()->Expected(source->path);
+    using Kind = ops::FileVersion::Kind;
+    if (!version || (version->kind != Kind::kFile && version->kind != Kind::kFolder)) return nullptr;
+    source->version = *version;
   }
   Node copy = node;
   copy.after.clear();

@@ -29,9 +29,9 @@ class Sources {
   Sources(const Program& program, ops::Files* files);
 
   /// The source of the value that node `assign` of a plan's graph assigns: nullptr where it comes from
-  /// variables, from several operators, or from a file that the program may write. Where it stands for a
-  /// variable alone, `*variable` is its name. The same on every rank but for the version of a file, which is
-  /// what this rank finds.
+  /// variables, from several operators, from a file that the program may write, or from what is neither a
+  /// file nor a folder. Where it stands for a variable alone, `*variable` is its name. The same on every
+  /// rank: the version of a file is the one that all have been told to read (FileVersions::Expect).
   std::shared_ptr<const Source> Of(const Graph& graph, NodeId assign, std::string* variable) const;
 
  private:

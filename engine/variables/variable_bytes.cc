@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "core/text/quoted.h"
+#include "engine/variables/shared_changes.h"
 #include "engine/variables/source.h"
 #include "engine/wire/value_wire.h"
 
@@ -27,11 +28,6 @@ Result<Value> TakeValue(std::string_view* bytes) {
   Result<Value> value = DecodeValue(bytes->substr(0, end));
   bytes->remove_prefix(end);
   return value;
-}
-
-void AppendValues(const Variable& variable, std::string* out) {
-  if (variable.list == nullptr) return out->append(EncodeValue(variable.value)), void();
-  for (const Variable& element : variable.list->elements) AppendValues(element, out);
 }
 
 // Takes the values off the front of `bytes`.
@@ -103,7 +99,7 @@ std::string EncodeVariable(const Variable& variable) {
   std::string text;
   AppendVariable(variable, &text);
   std::string bytes = fmt::format("{}\n{}", text.size(), text);
-  AppendValues(variable, &bytes);
+  ForEachValue(variable, [&bytes](const Variable& value) { bytes.append(EncodeValue(value.value)); });
   return bytes;
 }
 

@@ -106,27 +106,29 @@ bool PanelRoom::TakeRoom(int64_t bytes, uint64_t read_before, bool may_write, st
 Status PanelRoom::SendOut(std::vector<Leaving> leaving) {
   Status error;
   for (Leaving& one : leaving) {
-    const Value rows = std::exchange(one.rows, Value());
-    std::shared_ptr<const SpilledRows> written;
-    // What others see of `spilled` cannot change while the panel is leaving.
-    if (error.ok() && one.panel->spilled == nullptr && !one.set->MayForget()) {
-      Result<std::shared_ptr<const SpilledRows>> result = Write(*one.set, *one.panel, rows);
-      if (result.ok())
-        written = *std::move(result);
-      else if (one.set->make == nullptr || one.set->must_stay)
-        error = result.status();  // Otherwise it is forgotten, and made again.
+    const Value rows = std::exchange(one.rows, Value());  // Its last owner destroys it without the mutex.
+    PanelSet& set = *one.set;
+    Panel& panel = *one.panel;
+    std::unique_lock lock(mutex_);
+    // Rows are given up under the mutex under which it is asked whether they may be: from then on whoever
+    // wants all rows of the value kept (KeepAll) finds that these are missing.
+    if (error.ok() && panel.is_leaving && panel.spilled == nullptr && !set.MayForget()) {
+      lock.unlock();
+      Result<std::shared_ptr<const SpilledRows>> written = Write(set, panel, rows);
+      lock.lock();
+      if (!written.ok() && (set.make == nullptr || set.must_stay))
+        error = written.status();  // Otherwise it is forgotten, and made again.
+      else if (written.ok() && panel.is_leaving)
+        SetSpilled(&set, &panel, *std::move(written));
     }
-    Value dropped;  // Destroyed without the mutex.
-    const std::lock_guard lock(mutex_);
-    if (!one.panel->is_leaving) continue;  // Its value is gone.
-    one.panel->is_leaving = false;
-    leaving_bytes_ -= one.panel->held_bytes;
+    if (!panel.is_leaving) continue;  // Its value is gone.
+    panel.is_leaving = false;
+    leaving_bytes_ -= panel.held_bytes;
     if (!error.ok()) continue;
-    if (written != nullptr) SetSpilled(one.set.get(), one.panel.get(), std::move(written));
-    std::swap(dropped, one.panel->rows);
-    one.panel->is_kept = false;
-    one.set->kept_bytes -= one.panel->held_bytes;
-    kept_bytes_ -= one.panel->held_bytes;
+    panel.rows = Value();
+    panel.is_kept = false;
+    set.kept_bytes -= panel.held_bytes;
+    kept_bytes_ -= panel.held_bytes;
   }
   return error;
 }

@@ -2,6 +2,7 @@
 #include "ops/reduction/reduction_tasks.h"
 
 #include <algorithm>
+#include <bit>
 #include <utility>
 
 #include "ops/base/parallel.h"
@@ -13,6 +14,18 @@ namespace {
 constexpr int64_t kJoinGrain = 1 << 16;
 
 }  // namespace
+
+double BytesAtWork(double payload_bytes, int64_t granules, int threads) {
+  constexpr double kTileBytes = double{8} * (1 << 16);
+  constexpr int64_t kMostLeavesOfGranule = 8192;
+  const bool is_wide = payload_bytes > kTileBytes;
+  const int64_t leaves = is_wide ? granules : granules * kMostLeavesOfGranule;
+  const auto width = static_cast<int64_t>(std::min(payload_bytes, 1e15) / 8);
+  const auto tasks = static_cast<double>(is_wide ? 0 : std::min(leaves, MostTasks(width)));
+  const auto levels =
+      static_cast<double>(std::bit_width(static_cast<uint64_t>(std::max<int64_t>(1, leaves))));
+  return tasks * payload_bytes + threads * (levels + 2) * std::min(payload_bytes, kTileBytes);
+}
 
 void JoinWide(const Joins& joins, double* left, const double* right, int64_t width) {
   if (joins == Join::kMoments || width <= kJoinGrain) return JoinPayloads(joins, left, right, width);

@@ -18,6 +18,11 @@ inline int64_t MostTasks(int64_t width) {
   return std::clamp<int64_t>(kMostPayloads / std::max<int64_t>(width, 1), 8, kMost);
 }
 
+/// About the most bytes that `threads` hold of payloads of `payload_bytes` each while they reduce so many
+/// granules of rows, beside the nodes that they make: a payload for each task, and for each thread those that
+/// wait for what comes behind them. Wide ones are computed tile by tile.
+double BytesAtWork(double payload_bytes, int64_t granules, int threads);
+
 /// Nodes, mostly those that cover a run of leaves, those above a level divided into their descendants of that
 /// level; a task is one of them. Every task fills its payload; then Close() joins the pieces of each node.
 class ReductionTasks {

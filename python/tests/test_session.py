@@ -59,9 +59,9 @@ def test_variables_larger_than_memory(tmp_path):
             session.run(statement)
         return session
 
-    whole = run_all(heddle.Session(memory="1g", directory=tmp_path))
+    whole = run_all(heddle.Session(directory=tmp_path))
     s, y, z = whole["s"], numpy.array(whole["Y"]), numpy.array(whole["Z"])
-    del whole  # What it holds counts: the limit is that of the process.
+    del whole  # What others of the process hold counts as well.
     panels = run_all(heddle.Session(memory="32m", spill_folder=tmp_path, directory=tmp_path))
     assert panels["s"] == s
     assert panels.type_of("Y") == "matrix 600000x10, in panels"
@@ -69,9 +69,18 @@ def test_variables_larger_than_memory(tmp_path):
         panels["Y"]
     panels.run("h = Y[1:3,]")
     assert (panels["h"] == y[:3]).all()
-    # Elsewhere there is no limit any more: the rows are put together.
-    heddle.Session(memory="1g")
-    assert (panels["Y"] == y).all() and (panels["Z"] == z).all()
+    # Rows that do not fit at once come one range after the other.
+    for begin in range(0, 600000, 100000):
+        rows = f"{begin + 1}:{begin + 100000}"
+        panels.run(f"y = Y[{rows},]\nz = Z[{rows},]")
+        assert (panels["y"] == y[begin:begin + 100000]).all() and (panels["z"] == z[begin:begin + 100000]).all()
+    # The limit was that of the session: another one has none.
+    free = heddle.Session(directory=tmp_path)
+    free.run("Z = read('x.bin')\nY = Z * 2 + 1")
+    assert free.type_of("Y") == "matrix 600000x10"
+    assert (free["Y"] == y).all()
+    with pytest.raises(heddle.ResourceError, match="does not fit"):
+        panels["Y"]
 
 
 def test_a_spill_folder_that_is_not_there():

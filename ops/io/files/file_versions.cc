@@ -184,11 +184,11 @@ void FileVersions::Expect(std::map<std::string, FileVersion> versions, int worke
   worker_ = worker;
 }
 
-std::optional<bool> FileVersions::IsExpected(const std::string& path) const {
+std::optional<FileVersion> FileVersions::Expected(const std::string& path) const {
   const std::lock_guard lock(mutex_);
   const auto expected = expected_.find(path);
   if (expected == expected_.end()) return std::nullopt;
-  return expected->second.kind != FileVersion::Kind::kMissing;
+  return expected->second;
 }
 
 Status FileVersions::Check(const std::string& path, const FileVersion& found) const {

@@ -31,6 +31,7 @@ struct FileVersion {
   int64_t writes =
       0;  ///< How often the script had written it: tells versions apart that clock and inode do not.
 
+  bool IsMissing() const { return kind == Kind::kMissing; }
   /// Whether both may be the same bytes. Inodes are compared where the same machine numbers them; pipes and
   /// devices have no versions.
   bool IsSame(const FileVersion& other) const;
@@ -61,8 +62,8 @@ class FileVersions {
   /// From now on these paths, spelled like that, are these versions or an error. Of all others nothing is
   /// expected. Worker 0 has seen them; `worker` is who is to see the same.
   void Expect(std::map<std::string, FileVersion> versions, int worker);
-  /// Whether there is anything, where Expect() said so.
-  std::optional<bool> IsExpected(const std::string& path) const;
+  /// What Expect() said of `path`.
+  std::optional<FileVersion> Expected(const std::string& path) const;
   /// kDataLoss if `found`, seen at `path` when it was opened, is not what is expected.
   Status Check(const std::string& path, const FileVersion& found) const;
   Status CheckOpened(const std::string& path, const struct stat& status) const;

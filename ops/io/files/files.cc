@@ -34,7 +34,7 @@ class RealFiles : public Files {
 
   Result<std::unique_ptr<InputFile>> Open(const std::string& path) override {
     // Worker 0 has said so to all.
-    if (versions_.IsExpected(path) == false)
+    if (const auto expected = versions_.Expected(path); expected && expected->IsMissing())
       return NotFound("cannot read '{}': no such file", path).OnEveryRank();
     const Result<FilePlace> place = paths_.Find(path, Use::kRead);
     if (IsRefused(place)) return place.status();
@@ -48,8 +48,9 @@ class RealFiles : public Files {
   bool Exists(const std::string& path) override {
     const Result<FilePlace> place = paths_.Find(path, Use::kLook);
     if (IsRefused(place)) return false;  // opening it will tell why
+    if (const auto expected = versions_.Expected(path)) return !expected->IsMissing();
     struct stat status {};
-    return versions_.IsExpected(path).value_or(place.ok() && place->Look(&status));
+    return place.ok() && place->Look(&status);
   }
 
   bool IsDirectory(const std::string& path) override {

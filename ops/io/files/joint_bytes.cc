@@ -25,7 +25,7 @@ int64_t BytesToBlock(int64_t offset) { return (kBlockBytes - offset % kBlockByte
 // A quarter of what is free: others may need memory meanwhile.
 int64_t MostInMemory() {
   const BlockPool& pool = BlockPool::Process();
-  const int64_t free = pool.budget().limit() - pool.budget().used() + pool.Statistics().free_bytes;
+  const int64_t free = pool.budget().limit() - pool.budget().used() + pool.Statistics().trimmable_bytes;
   return std::max<int64_t>(0, free / 4);
 }
 

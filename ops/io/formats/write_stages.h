@@ -66,8 +66,7 @@ class AppendedWrite {
 Result<std::string> OriginOfRows(const std::string& path, Files& files);
 
 /// What a write does before the file that is there is replaced: makes those of its rows of which variables
-/// are handles; and behind: tells that it has another version. The second also when the first, or the write,
-/// failed.
+/// are handles; and behind: tells that it has another version. The second also when the write failed.
 Status KeepRowsOf(const std::string& path, const KernelContext& context);
 /// The same on a rank that waits for the write of another one: of rows of all files where only the run tells
 /// the path.

@@ -153,6 +153,41 @@ TEST(BlockPoolTest, AChunkStaysWhileOneOfItsBlocksIsHeld) {
   EXPECT_EQ(budget.used(), 0);
 }
 
+// What is not trimmable is no room for a block of another class, and all else is.
+TEST(BlockPoolTest, TrimmableBytesAreTheRoomThatFreeBlocksMake) {
+  for (const int64_t wanted : {20 * kMiB, 24 * kMiB, 32 * kMiB, 40 * kMiB, 64 * kMiB}) {
+    for (const int keep : {2, 3, 7, 100}) {
+      MemoryBudget budget(100 * kMiB);
+      BlockPool pool(&budget);
+      std::vector<void*> blocks;
+      for (int i = 0; i < 60; ++i) blocks.push_back(*pool.Allocate(kMiB));
+      for (int i = 0; i < 60; ++i)
+        if (i % keep != 0) pool.Free(blocks[static_cast<size_t>(i)], kMiB);
+      void* const large = *pool.Allocate(8 * kMiB);
+      pool.Free(large, 8 * kMiB);
+      const BlockPoolStatistics statistics = pool.Statistics();
+      EXPECT_LE(statistics.trimmable_bytes, statistics.free_bytes);
+      // A chunk has six blocks: each has one that is held, where every second one is, or every third.
+      if (keep <= 3) {
+        EXPECT_EQ(statistics.trimmable_bytes, 8 * kMiB);
+      }
+      if (keep == 100) {
+        EXPECT_EQ(statistics.trimmable_bytes, (54 + 8) * kMiB);
+      }
+      const bool has_room = budget.used() - statistics.trimmable_bytes + wanted <= budget.limit();
+      const Result<void*> block = pool.Allocate(wanted);
+      EXPECT_EQ(block.ok(), has_room) << wanted << " beside every " << keep << "th block";
+      if (block.ok()) pool.Free(*block, wanted);
+      for (int i = 0; i < 60; i += keep) pool.Free(blocks[static_cast<size_t>(i)], kMiB);
+      EXPECT_EQ(pool.Statistics().trimmable_bytes, pool.Statistics().free_bytes);
+      EXPECT_EQ(pool.Statistics().trimmable_bytes, budget.used());
+      pool.Trim();
+      EXPECT_EQ(pool.Statistics().trimmable_bytes, 0);
+      EXPECT_EQ(budget.used(), 0);
+    }
+  }
+}
+
 TEST(BlockPoolTest, ThreadsShareThePoolAndItsBudget) {
   MemoryBudget budget(64 * kMiB);
   BlockPool pool(&budget);
@@ -171,6 +206,7 @@ TEST(BlockPoolTest, ThreadsShareThePoolAndItsBudget) {
   }
   for (std::thread& thread : threads) thread.join();
   EXPECT_LE(budget.peak(), 64 * kMiB);
+  EXPECT_EQ(pool.Statistics().trimmable_bytes, budget.used());
   pool.Trim();
   EXPECT_EQ(budget.used(), 0);
 }

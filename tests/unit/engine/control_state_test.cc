@@ -160,7 +160,8 @@ TEST(ControlStateTest, EveryPartMustFitTheProgram) {
     EXPECT_TRUE(state.ok() && !state->stack.empty() && !state->frames.empty());
     change(*state);
     Stretch second{.begin = std::make_shared<MemoryCheckpoints>()};
-    EXPECT_TRUE(WriteCheckpoint(*state, 0, Stretch::kCheckpoint, *second.begin).ok());
+    EXPECT_TRUE(
+        WriteCheckpoint(*state, 0, Stretch::kCheckpoint, *second.begin, /*piece_bytes=*/1 << 20).ok());
     const Status status = RunProgram(program, {}, &second).status;
     EXPECT_EQ(status.code(), StatusCode::kFailedPrecondition) << status.ToString();
     return status.message();
@@ -224,7 +225,7 @@ TEST(ControlStateTest, CutAndDamagedBytesAreDataLoss) {
       first.states->Set(name, bytes.substr(0, size));
       EXPECT_EQ(read(rank).message(), fmt::format("'{}' is no checkpoint, or is cut off", name)) << size;
     }
-    // Not all bytes are of values that this rank reads.
+    // Not all bytes are of values that this rank reads: those of a part without rows are for others.
     int harmless = 0, told = 0;
     for (size_t at = 0; at < bytes.size(); at += 3) {
       std::string damaged = bytes;
@@ -235,13 +236,14 @@ TEST(ControlStateTest, CutAndDamagedBytesAreDataLoss) {
       if (status.message() == fmt::format("the checkpoint '{}' is damaged", name)) ++told;
       EXPECT_TRUE(status.ok() || status.code() == StatusCode::kDataLoss) << at << " " << status.ToString();
     }
-    EXPECT_LT(harmless, 10) << rank;
+    EXPECT_LT(harmless, 70) << rank;
     EXPECT_GT(told, 100) << rank;
     first.states->Set(name, bytes);
   }
   const std::atomic<bool> given_up = true;
-  EXPECT_EQ(WriteCheckpoint({}, 0, "test/2-1", *first.states, &given_up).status().message(),
-            "the checkpoint is not needed any more");
+  EXPECT_EQ(
+      WriteCheckpoint({}, 0, "test/2-1", *first.states, /*piece_bytes=*/1, &given_up).status().message(),
+      "the checkpoint is not needed any more");
   EXPECT_FALSE(first.states->objects().contains("test/2-1/rank-0"));
   ASSERT_TRUE(read(0).ok());
   EXPECT_TRUE(first.states->RemoveAll(Stretch::kCheckpoint).ok());

@@ -22,6 +22,21 @@ SessionOptions WithMemory(int64_t bytes) {
   return options;
 }
 
+// While it lives, the process may hold so many bytes beside what it holds when it begins.
+class LimitBeside {
+ public:
+  explicit LimitBeside(int64_t bytes) : before_(MemoryBudget::Process().limit()) {
+    BlockPool::Process().Trim();
+    MemoryBudget::Process().SetLimit(MemoryBudget::Process().used() + bytes);
+  }
+  ~LimitBeside() { MemoryBudget::Process().SetLimit(before_); }
+  LimitBeside(const LimitBeside&) = delete;
+  LimitBeside& operator=(const LimitBeside&) = delete;
+
+ private:
+  const int64_t before_;
+};
+
 void ExpectTheSame(const std::string& script) {
   SCOPED_TRACE(script);
   const ScriptOutcome whole = RunScript(script);
@@ -125,6 +140,7 @@ TEST(PanelsTest, AWriteThatFailsLeavesTheOlderFile) {
     SessionOptions options = SplitOver(ranks);
     options.memory_bytes = ranks == 1 ? kMemory : 16 * kMemory;
     options.panel_bytes = 1;
+    options.require_streaming = true;  // Rows that were kept for the write would be refused.
     const ScriptOutcome outcome =
         RunScript(fmt::format("X = read(\"{0}/in.csv\", format=\"csv\", rows=40001, cols=6)\n"
                               "write(X * 2, \"{0}/out.csv\", format=\"csv\")\n",
@@ -265,14 +281,73 @@ TEST(PanelsTest, ListsOfManyPanelsTakeTheMemoryOfFew) {
       "C = t(X) %*% X\nprint(sum(C) + \" \" + sum(C[,7]))\n";
   const ScriptOutcome whole = RunScript(script);
   ASSERT_TRUE(whole.status.ok()) << whole.status.ToString();
-  MemoryBudget& budget = MemoryBudget::Process();
-  const int64_t limit = budget.limit();
-  BlockPool::Process().Trim();
-  budget.SetLimit(budget.used() + (int64_t{90} << 20));
+  const LimitBeside limit(int64_t{90} << 20);
   SessionOptions options = WithMemory(int64_t{60} << 20);
   options.panel_bytes = 1;
   const ScriptOutcome panels = RunScript(script, options);
-  budget.SetLimit(limit);
+  EXPECT_EQ(panels.status.ToString(), "ok");
+  EXPECT_EQ(panels.output, whole.output);
+}
+
+// Values of which only the run tells the size may be as large as what they are made of: both together would
+// not fit.
+TEST(PanelsTest, ValuesOfUnknownSizeStream) {
+  constexpr int64_t kBytes = 5'000'000;  // X has 3.2 MB.
+  const char* const kScripts[] = {
+      "Y = removeEmpty(target=X, margin=\"rows\", select=X[,1] > -0.9)\n",
+      "Y = removeEmpty(target=X, margin=\"rows\")\n",
+      "Y = removeEmpty(target=X, margin=\"cols\", select=t(colSums(X != 2) > 0))\n",
+      "Y = unique(X, dir=\"r\")\n",
+      "n = sum(X[,1] > -0.9)\nY = X[1:n,]\n",
+      "n = sum(X[,1] > -0.9)\nY = rbind(X[1:n,], X[1:10,])\n",
+      "Y = order(target=removeEmpty(target=X, margin=\"rows\", select=X[,1] > -0.9), by=1)\n",
+  };
+  for (const char* const script : kScripts) {
+    const std::string text =
+        std::string(kDraw) + script + "print(sum(Y) + \" \" + nrow(Y) + \" \" + sum(Y[,3]))\n";
+    SCOPED_TRACE(text);
+    const ScriptOutcome whole = RunScript(text);
+    ASSERT_TRUE(whole.status.ok()) << whole.status.ToString();
+    const LimitBeside limit(kBytes);
+    const ScriptOutcome panels = RunScript(text, WithMemory(kBytes));
+    EXPECT_EQ(panels.status.ToString(), "ok");
+    EXPECT_EQ(panels.output, whole.output);
+  }
+}
+
+// t(X) of a tall X has few rows, which are long.
+TEST(PanelsTest, TheTransposedOfATallMatrixStreams) {
+  SessionOptions options = WithMemory(int64_t{4} << 20);
+  options.require_streaming = true;
+  // What is kept of 8 MB is whole where it is needed: both factors.
+  const std::string script =
+      "X = rand(rows=20000, cols=50, min=-1, max=1, seed=3)\nT = t(X)\nW = T > 0\n"
+      "U = rand(rows=20000, cols=2, seed=4)\nV = rand(rows=50, cols=2, seed=5)\n"
+      "G = (W * (V %*% t(U) - T)) %*% U\n"
+      "print(sum(G) + \" \" + sum(rowSums(T)) + \" \" + sum(T[7,3:900]) + \" \" + sum(t(T)[19,]))\n";
+  const ScriptOutcome whole = RunScript(script);
+  ASSERT_TRUE(whole.status.ok()) << whole.status.ToString();
+  const ScriptOutcome panels = RunScript(script, options);
+  EXPECT_EQ(panels.status.ToString(), "ok");
+  EXPECT_EQ(panels.output, whole.output);
+}
+
+// Free blocks that cannot be given back are no room for panels.
+TEST(PanelsTest, BlocksThatOthersHoldLeaveNoRoomInTheirChunks) {
+  const std::string script =
+      "X = rand(rows=200000, cols=20, min=-1, max=1, seed=3)\nY = X * 2\ns = sum(Y)\n"
+      "for (i in 1:2) s = s + sum(colSums(Y * i))\nprint(s)\n";
+  const ScriptOutcome whole = RunScript(script);
+  BlockPool& pool = BlockPool::Process();
+  pool.Trim();
+  constexpr int64_t kBlock = int64_t{1} << 20;
+  std::vector<void*> held, freed;
+  for (int i = 0; i < 40; ++i) (i % 2 == 0 ? held : freed).push_back(*pool.Allocate(kBlock));
+  for (void* const block : freed) pool.Free(block, kBlock);
+  const int64_t bytes = pool.budget().used() + (int64_t{24} << 20);
+  const LimitBeside limit(bytes - pool.budget().used());
+  const ScriptOutcome panels = RunScript(script, WithMemory(bytes));
+  for (void* const block : held) pool.Free(block, kBlock);
   EXPECT_EQ(panels.status.ToString(), "ok");
   EXPECT_EQ(panels.output, whole.output);
 }

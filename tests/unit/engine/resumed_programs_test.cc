@@ -47,6 +47,21 @@ void ExpectTheSameResumed(const std::function<std::string(uint64_t seed)>& progr
 TEST(ResumedProgramsTest, OnAnyNumberOfRanks) {
   ExpectTheSameResumed([](uint64_t seed) { return RandomMatrixProgram(seed, {.by_rows = true}); }, false);
 }
+
+// So that the rows of one value are in memory twice, and not those of all.
+TEST(ResumedProgramsTest, EachValueIsSharedOutByAPlanOfItsOwn) {
+  const Program program = CompileOrDie(
+      "A = rand(rows=5000, cols=2, seed=1) + 1\nB = A * 2\nC = A + 3\nD = B + C\n"
+      "for (i in 1:2) { print(i) }\nprint(sum(A) + \" \" + sum(B) + \" \" + sum(C) + \" \" + sum(D))");
+  Stretch first{.end = 3};
+  const ScriptOutcome begun = RunProgram(program, SplitOver(2), &first);
+  ASSERT_EQ(begun.status.message(), "it stands still");
+  Stretch second{.begin = first.states, .begin_ranks = 2};
+  const ScriptOutcome ended = RunProgram(program, SplitOver(3), &second);
+  ASSERT_TRUE(ended.status.ok()) << ended.status.ToString();
+  EXPECT_GE(ended.statistics[0].plans_compiled, 4);
+}
+
 TEST(ResumedProgramsTest, WithFrames) { ExpectTheSameResumed(RandomFrameProgram, false); }
 TEST(ResumedProgramsTest, InPanels) {
   ExpectTheSameResumed([](uint64_t seed) { return RandomMatrixProgram(seed, {.by_rows = true}); }, true);

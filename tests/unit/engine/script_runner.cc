@@ -37,6 +37,8 @@ SessionOptions SplitOver(int ranks, int threads) {
 
 namespace {
 
+constexpr int64_t kPieceBytes = int64_t{1} << 20;
+
 // Stands still before block number stretch->end of its rank.
 class StopAtTheEnd : public StateTaker {
  public:
@@ -49,7 +51,8 @@ class StopAtTheEnd : public StateTaker {
   }
   Status Take(ControlState state) override {
     HEDDLE_RETURN_IF_ERROR(
-        WriteCheckpoint(state, static_cast<int>(rank_), Stretch::kCheckpoint, *stretch_->states).status());
+        WriteCheckpoint(state, static_cast<int>(rank_), Stretch::kCheckpoint, *stretch_->states, kPieceBytes)
+            .status());
     return Cancelled("it stands still");
   }
 

@@ -26,7 +26,7 @@ struct Traffic {
 // Bytes of a register; of lists, whose sizes only the run tells, where each has one node.
 double BytesOf(const Plan& plan, const Register& reg, const std::map<TaskId, const Task*>& tasks) {
   const Task* task = tasks.at(reg.producer);
-  if (reg.bytes > 0 || task->phase != Phase::kStage) return static_cast<double>(reg.bytes);
+  if (reg.info.IsSized() || task->phase != Phase::kStage) return static_cast<double>(reg.bytes);
   const Node& node = plan.graph[task->node];
   std::vector<ValueInfo> inputs;
   for (const NodeId input : node.inputs) inputs.push_back(plan.graph[input].info);

@@ -37,7 +37,7 @@ Result<Plan> PlanOf(const Graph& graph, int64_t memory_bytes) {
 TEST(MemoryOfPlanTest, ValuesOfOnePlaceAreNotThereAtOneTime) {
   const Result<Plan> plan = PlanOf(Centred(/*keeps=*/false).graph, 0);
   ASSERT_TRUE(plan.ok());
-  const MemoryOfPlan memory = MemoryOn(*plan, 0);
+  const MemoryOfPlan memory = MemoryOn(*plan, 0, /*threads=*/2);
   const int64_t block = BlockPool::ClassBytes(kRows * kColumns * 8);
   EXPECT_GE(memory.values, 2 * block);
   EXPECT_LT(memory.values, 2 * block + (1 << 20));  // Means and sums.
@@ -51,7 +51,7 @@ TEST(MemoryOfPlanTest, PanelsThatAreKeptAreNoValues) {
   const int64_t memory_bytes = 16 << 20;
   const Result<Plan> plan = PlanOf(Centred(/*keeps=*/true).graph, memory_bytes);
   ASSERT_TRUE(plan.ok()) << plan.status().ToString();
-  const MemoryOfPlan memory = MemoryOn(*plan, 0);
+  const MemoryOfPlan memory = MemoryOn(*plan, 0, /*threads=*/2);
   EXPECT_LT(memory.values, memory_bytes);
   EXPECT_GT(memory.values, 0);
   EXPECT_EQ(memory.panels, kRows * kColumns * 8);  // Y; those of X are another plan's.

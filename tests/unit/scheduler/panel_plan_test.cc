@@ -10,6 +10,7 @@
 #include "scheduler/memory_of_plan.h"
 #include "scheduler/plan_memory.h"
 #include "scheduler/schedule.h"
+#include "scheduler/staged_panels.h"
 #include "tests/unit/scheduler/graph_under_test.h"
 
 namespace heddle::scheduler {
@@ -181,7 +182,7 @@ TEST(PanelPlanTest, OperatorsInStagesReadAndMakePanels) {
     if (task.node != y || task.phase != Phase::kPanels) continue;
     const Register& made = plan->registers[static_cast<size_t>(task.produced[0])];
     EXPECT_EQ(made.bytes, 0) << "the panels are the store's";
-    EXPECT_TRUE(HoldsPanels(*plan, made));
+    EXPECT_TRUE(HandlesOf(*plan)[static_cast<size_t>(made.id)]);
   }
   const Result<Plan> parsed = Plan::Parse(plan->ToText());
   ASSERT_TRUE(parsed.ok()) << parsed.status().ToString();
@@ -287,6 +288,46 @@ TEST(PanelPlanTest, EntriesOfPanelsAreCounted) {
   }
 }
 
+// Of few rows that are long, a pass that reduces nothing takes some at a time; one that reduces, a granule.
+TEST(PanelPlanTest, LongRowsAreCutBetweenGranules) {
+  constexpr int64_t kLong = 50000;  // 400 kB a row; a granule is 64 rows.
+  for (const int64_t rows : {50, 300}) {
+    GraphUnderTest g;
+    const NodeId x = g.Variable("X", MatrixOf(rows, kLong));
+    const NodeId doubled = g.Op("+", {x, x}, MatrixOf(rows, kLong));
+    g.Assign("s", g.Op("rowSums", {doubled}, MatrixOf(rows, 1)));
+    const Result<Plan> plan = InMemory(g.graph, 20 << 20, {"X"});
+    ASSERT_TRUE(plan.ok()) << plan.status().ToString();
+    EXPECT_LE(plan->peak_bytes[0], 20 << 20);
+    int64_t height = 0;
+    for (const Task& task : plan->tasks) height = std::max(height, task.panel_rows);
+    EXPECT_GT(height, 0);
+    EXPECT_LT(height, 16);
+    EXPECT_TRUE(CheckLive(*plan).ok());
+  }
+  GraphUnderTest g;
+  const NodeId x = g.Variable("X", MatrixOf(300, kLong));
+  g.Assign("s", g.Op("sum", {x}, ValueInfo::OfScalar(ValueType::kDouble)));
+  const Result<Plan> plan = InMemory(g.graph, 120 << 20, {"X"});
+  ASSERT_TRUE(plan.ok()) << plan.status().ToString();
+  for (const Task& task : plan->tasks) EXPECT_EQ(task.panel_rows % 64, 0);
+}
+
+// t(X) of a tall X: some rows of the result for each panel, however few there are.
+TEST(PanelPlanTest, TheTransposedOfATallMatrixIsCutIntoFewRows) {
+  GraphUnderTest g;
+  const NodeId x = g.Variable("X", MatrixOf(200000, 50));
+  const NodeId y = g.Op("t", {x}, MatrixOf(50, 200000));
+  g.Assign("Y", y);
+  const Result<Plan> plan = InMemory(g.graph, 20 << 20, {"X"});
+  ASSERT_TRUE(plan.ok()) << plan.status().ToString();
+  ASSERT_EQ(plan->staged.size(), 1u);
+  const std::vector<int64_t>& cuts = plan->staged[0].result_rows.cuts;
+  ASSERT_GE(cuts.size(), 17u);
+  for (size_t i = 1; i < cuts.size(); ++i) EXPECT_LE(cuts[i] - cuts[i - 1], 4);
+  EXPECT_EQ(cuts.back(), 50);
+}
+
 // Panels are granules, and a plan in panels has the text of any other.
 TEST(PanelPlanTest, PanelsAreMultiplesOfTheGranule) {
   GraphUnderTest g;
@@ -312,6 +353,24 @@ Result<Plan> OfThreeRanks(const Graph& graph, std::vector<int64_t> cuts,
   options.live_out = std::move(live_out);
   return Schedule(graph, {{"X", {.kind = Distribution::Kind::kSplit, .split = {.cuts = std::move(cuts)}}}},
                   options);
+}
+
+// A rank of very many would have a single panel: its operands are what they are without panels.
+TEST(PanelPlanTest, StagesOfVeryManyRanksAreNotInPanels) {
+  GraphUnderTest g;
+  const std::vector<ValueInfo> infos = {MatrixOf(100'000'000, kColumns)};
+  const NodeId rev = g.Op("rev", {g.Variable("X", infos[0])}, infos[0]);
+  const auto panels_of = [&](int32_t ranks) -> int64_t {
+    const Split rows = Distribution::SplitRows(infos[0].shape.rows, ranks).split;
+    const StagedNode staged{.node = rev, .form = 0, .rows = rows, .result_rows = rows};
+    const std::optional<StagedPanels> stages =
+        StagesInPanels(staged, g.graph[rev], infos, ranks, /*least_bytes=*/1, /*most_held=*/1);
+    return stages ? static_cast<int64_t>(stages->rows.cuts.size() - 1) / ranks : 0;
+  };
+  EXPECT_EQ(panels_of(3), 85);
+  EXPECT_EQ(panels_of(128), 2);
+  EXPECT_EQ(panels_of(129), 0);
+  EXPECT_EQ(panels_of(300), 0);
 }
 
 int64_t CountWhole(const Plan& plan) {

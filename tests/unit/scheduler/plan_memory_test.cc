@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "scheduler/liveness.h"
+#include "scheduler/memory_of_plan.h"
 
 namespace heddle::scheduler {
 namespace {
@@ -99,6 +100,47 @@ TEST(PlanMemoryTest, WhatAnotherRankReadsStaysToTheEnd) {
   p.Add({made}, kLarge, TaskKind::kCopy, "exp", 1);
   EXPECT_EQ(p.Block(), 3 * kLarge);
   EXPECT_EQ(p.plan.peak_bytes[1], kLarge);
+}
+
+// A value whose size only the run tells takes nothing of what the plan says, and at most what it may have.
+TEST(PlanMemoryTest, UnknownSizesAreBoundedByTheirOperands) {
+  const ValueInfo x = ValueInfo::OfMatrix({100000, 10}), y = ValueInfo::OfMatrix({50000, 10});
+  const int64_t of_x = BlockBytesOf(x), of_y = BlockBytesOf(y);
+  struct Case {
+    std::string op;
+    bool reads_y;
+    ValueInfo result;
+    int64_t most;
+  };
+  const Case cases[] = {
+      {"removeEmpty", false, ValueInfo::OfMatrix({kUnknown, 10}), of_x},
+      {"removeEmpty", false, ValueInfo::OfMatrix({100000, kUnknown}), of_x},
+      {"unique", false, ValueInfo::OfMatrix({kUnknown, kUnknown}), of_x},
+      {"rbind", true, ValueInfo::OfMatrix({kUnknown, 10}), BlockBytesOf(ValueInfo::OfMatrix({150000, 10}))},
+      {"table", false, ValueInfo::OfMatrix({kUnknown, kUnknown}), of_x},
+      {"transformencode", true, ValueInfo::OfMatrix({100000, kUnknown}), of_x},
+      {"quantile", true, ValueInfo::OfMatrix({5, 10}), BlockBytesOf(ValueInfo::OfMatrix({5, 10}))},
+  };
+  for (const Case& one : cases) {
+    SCOPED_TRACE(one.op);
+    PlanUnderTest p;
+    std::vector<RegisterId> read;
+    for (const ValueInfo& info : {x, y}) {
+      if (!read.empty() && !one.reads_y) break;
+      read.push_back(p.Add({}, KnownBytes(info), TaskKind::kSource, "variable"));
+      p.plan.registers.back().info = p.plan.graph.nodes.back().info = info;
+    }
+    const RegisterId made = p.Add(read, KnownBytes(one.result), TaskKind::kCompute, one.op);
+    p.plan.registers.back().info = p.plan.graph.nodes.back().info = one.result;
+    for (NodeId input = 0; input < static_cast<NodeId>(read.size()); ++input)
+      p.plan.graph.nodes.back().inputs.push_back(input);
+    p.Add({made}, 0, TaskKind::kSink, "assign");
+    p.Block();
+    const int64_t operands = of_x + (one.reads_y ? of_y : 0);
+    const bool is_open = !one.result.IsSized();
+    EXPECT_EQ(MemoryOn(p.plan, 0, 1).values, operands + (is_open ? 0 : one.most));
+    EXPECT_EQ(MostPoolBytes(p.plan)[0], operands + one.most);
+  }
 }
 
 TEST(PlanMemoryTest, SeveralActsATaskShareNothing) {

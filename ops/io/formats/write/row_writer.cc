@@ -138,6 +138,8 @@ Status RowWriter::Finish() {
   HEDDLE_ASSIGN_OR_RETURN(const std::string end,
                           EndOf(is_right ? whole : content_, bytes_of_sections_, index_, options_));
   HEDDLE_RETURN_IF_ERROR(file_->Append(end));
+  if (!is_right && known_)
+    return Internal("write: the rows of '{}' are others than those that were counted", path_);
   if (!is_right) return WriteAgain(whole.totals);
   HEDDLE_ASSIGN_OR_RETURN(const std::string beginning, BeginningOf(whole, options_));
   if (beginning != beginning_)
@@ -153,7 +155,7 @@ Status RowWriter::Finish() {
 // The blocks of a binary file turned out to need another height: they are read from the file that has been
 // made, and written anew.
 Status RowWriter::WriteAgain(const RowTotals& totals) {
-  constexpr int64_t kBytesAtOnce = int64_t{8} << 20;
+  constexpr int64_t kBytesAtOnce = int64_t{1} << 20;  // Of what the plan counts for a write (HeldByWrite).
   const Shape& shape = content_.info.shape;
   HEDDLE_ASSIGN_OR_RETURN(const BinaryFile made, BinaryFile::Open(file_->Written(), path_));
   HEDDLE_ASSIGN_OR_RETURN(const std::unique_ptr<RowWriter> again,

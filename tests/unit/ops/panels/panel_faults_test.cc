@@ -168,6 +168,50 @@ TEST(PanelFaultsTest, WhereMemoryHasNoRoomForAPanelTheRowsThatAreAskedForAreRead
   EXPECT_EQ(store->Statistics().kept_bytes, 0);
 }
 
+// What rows come from changes while they leave memory: they are those of before. Values leave in the order in
+// which they were read, and are kept in that in which they were made, so that both meet.
+TEST(PanelFaultsTest, RowsThatLeaveWhileTheirOriginChangesAreThoseOfBefore) {
+  constexpr int kValues = 40;
+  FilesInMemory files;
+  const auto store = MakePanelStore(files, 1);
+  // Whoever else asks for the mutex makes it likely that both wait for it.
+  const std::jthread waiting([&](const std::stop_token& stop) {
+    while (!stop.stop_requested()) (void)store->Statistics();
+  });
+  for (int round = 0; round < 2'000 && !::testing::Test::HasFailure(); ++round) {
+    ASSERT_TRUE(store->SetRoom(int64_t{1} << 30).ok());
+    std::atomic<bool> has_changed = false;
+    std::vector<std::shared_ptr<const RowPanels>> values;
+    for (int i = 0; i < kValues; ++i)
+      values.push_back(store->Lazy(
+          {1, 5}, false,
+          [&has_changed](int64_t begin, int64_t end) {
+            const int64_t shift = has_changed ? 1 : 0;
+            return Result<Value>(RowsOf(Kind::kDoubles, begin + shift, end + shift));
+          },
+          /*is_costly=*/false, "file"));
+    for (int i = kValues; i-- > 0;) ASSERT_TRUE(values[static_cast<size_t>(i)]->Rows(0, 1).ok());
+    std::atomic<int> ready = 0;
+    const auto meet = [&ready] {
+      for (++ready; ready < 2;) {
+      }
+    };
+    std::thread leaving([&] {
+      meet();
+      EXPECT_TRUE(store->SetRoom(0).ok());
+    });
+    meet();
+    EXPECT_TRUE(store->KeepAll("file").ok());
+    has_changed = true;
+    leaving.join();
+    for (const auto& value : values) {
+      const Result<Value> rows = value->Rows(0, 1);
+      ASSERT_TRUE(rows.ok()) << rows.status().ToString();
+      EXPECT_TRUE(AreSameRows(*rows, RowsOf(Kind::kDoubles, 0, 1))) << "round " << round;
+    }
+  }
+}
+
 TEST(PanelFaultsTest, ManyThreadsReadAddAndSetTheRoom) {
   const int64_t before = BlockPool::Process().Statistics().in_use_bytes;
   FilesInMemory files;

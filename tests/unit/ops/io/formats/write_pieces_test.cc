@@ -7,6 +7,8 @@
 #include <random>
 #include <set>
 
+#include "core/memory/block_pool.h"
+#include "core/memory/memory_budget.h"
 #include "ops/io/formats/write/row_writer.h"
 #include "tests/unit/ops/io/formats/formats_fixture.h"
 
@@ -176,6 +178,43 @@ TEST_F(WritePiecesTest, WhatIsNotFinishedLeavesNothing) {
   }
   EXPECT_EQ(Get("out.csv"), "older\n");
   EXPECT_EQ(names(), (std::set<std::string>{"out.csv"}));
+}
+
+// A file that is written again from totals that were counted is right, or it is a fault of ours.
+TEST_F(WritePiecesTest, TotalsThatAreWrongAreAnErrorAndNotWrittenOnceMore) {
+  const Matrix matrix = DenseThenZeros(20'000, 40, 20'000);
+  WriteOptions options;
+  options.format = FileFormat::kBinary;
+  const RowTotals none;  // Its blocks would be those of a matrix of zeros.
+  auto writer = RowWriter::Begin(ValueInfo::OfMatrix(matrix.shape()), "out", options, none, *files_);
+  ASSERT_TRUE(writer.ok()) << writer.status().ToString();
+  ASSERT_EQ((*writer)->Add(Value(matrix)).ToString(), "ok");
+  const Status status = (*writer)->Finish();
+  EXPECT_EQ(status.code(), StatusCode::kInternal);
+  EXPECT_EQ(status.message(), "write: the rows of 'out' are others than those that were counted");
+}
+
+// What writes a file anew reads no more of it at a time than is counted for a write.
+TEST_F(WritePiecesTest, AFileThatIsWrittenAgainIsReadAMegabyteAtATime) {
+  constexpr int64_t kRows = 400'000, kColumns = 10;
+  Matrix matrix = *Matrix::Dense(kRows, kColumns);
+  for (int64_t i = 0; i < kRows * kColumns; ++i)
+    matrix.mutable_data()[i] = i % 2 == 0 || i > kRows ? static_cast<double>(i + 1) : 0;
+  WriteOptions options;
+  options.format = FileFormat::kBinary;
+  auto writer = RowWriter::Begin(ValueInfo::OfMatrix(matrix.shape()), "out", options, std::nullopt, *files_);
+  ASSERT_TRUE(writer.ok()) << writer.status().ToString();
+  for (int64_t begin = 0; begin < matrix.rows(); begin += 10'000)
+    ASSERT_EQ((*writer)->Add(Value(matrix.Rows(begin, begin + 10'000))).ToString(), "ok");
+  BlockPool::Process().Trim();
+  MemoryBudget& budget = MemoryBudget::Process();
+  const int64_t limit = budget.limit();
+  budget.SetLimit(budget.used() + (int64_t{8} << 20));
+  const Status status = (*writer)->Finish();
+  budget.SetLimit(limit);
+  EXPECT_EQ(status.ToString(), "ok");
+  ASSERT_EQ(WriteValue(Value(matrix), "whole", options, *files_).ToString(), "ok");
+  EXPECT_TRUE(Get("whole") == Get("out"));
 }
 
 TEST_F(WritePiecesTest, Frames) {
