@@ -37,7 +37,8 @@ struct EngineOptions {
   /// Empty: as on a command line.
   std::function<std::string(std::string_view name)> argument_hint;
   /// Of every run. threads 0: all cores; constants 0: those measured on this machine, else built-in ones.
-  /// memory_bytes and cpu are of the process: the last engine that states them decides for all.
+  /// memory_bytes bounds what the process holds while something of this engine runs; of several at once the
+  /// smallest counts. cpu is of the process: the last engine that states it decides for all.
   SessionOptions session;
   /// Told of what is not wrong but not as asked: one line, no line end. May be empty.
   std::function<void(std::string_view text)> warn;

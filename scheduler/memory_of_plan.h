@@ -28,9 +28,9 @@ MemoryOfPlan MemoryOn(const Plan& plan, int32_t rank, int threads);
 /// Of the pool of blocks, for a value of that type and size; a frame has a block a column.
 int64_t BlockBytesOf(const ValueInfo& info);
 
-/// MemoryOfPlan::values of each rank, where each value whose size only the run tells is as large as it may be:
-/// with as many rows and columns as the largest operand, of rbind and cbind as all of them, and not smaller
-/// than an operand.
+/// MemoryOfPlan::values of each rank, where each value whose size only the run tells is as large as it may
+/// be: with as many rows and columns as the largest operand, of rbind and cbind as all of them, and not
+/// smaller than an operand.
 std::vector<int64_t> MostPoolBytes(const Plan& plan);
 
 /// Which registers of a plan hold a handle to panels (core/values/row_panels.h), each with a bit.
