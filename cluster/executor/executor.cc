@@ -139,7 +139,7 @@ bool IsOfNoUse(const Status& resumed) {
     default: return false;
   }
 }
-// LetGo() of checkpoints for several threads: those of actors wait for what is being written, too.
+// WaitForWrite() of checkpoints for several threads: those of actors wait for what is being written, too.
 class AwaitedCheckpoints : public engine::StateTaker {
  public:
   explicit AwaitedCheckpoints(engine::Checkpoints& checkpoints) : checkpoints_(checkpoints) {}
@@ -150,9 +150,9 @@ class AwaitedCheckpoints : public engine::StateTaker {
     ++taken_;
     return checkpoints_.Take(std::move(state));
   }
-  void LetGo() override {
+  void WaitForWrite() override {
     const std::lock_guard lock(mutex_);
-    checkpoints_.LetGo();
+    checkpoints_.WaitForWrite();
   }
   int64_t taken() const { return taken_; }  // The number of the last one.
 
@@ -240,7 +240,7 @@ class ExecutorRun {
 
   // Whoever notes what a file was before it changes is to know between which checkpoints that was.
   void Ask(const ExecutorCommit& commit) {
-    if (states_ && kept_ == nullptr) states_->LetGo();
+    if (states_ && kept_ == nullptr) states_->WaitForWrite();
     ExecutorMessage message;
     message.commit = commit;
     channel_.WriteLine(ToLine(message));

@@ -141,11 +141,8 @@ class ClusterOfProcesses {
     workers_[index] = Start({"worker", "--name", name, "--threads", "1"});
     EXPECT_TRUE(workers_[index]->WaitFor("works for the master")) << workers_[index]->output();
   }
-  /// `within`: what stands before the words of a command that is to run elsewhere (PacketNetwork).
-  std::unique_ptr<BackgroundProcess> Start(std::vector<std::string> words, const std::string& group = "",
-                                           const std::vector<std::string>& within = {}) {
+  std::unique_ptr<BackgroundProcess> Start(std::vector<std::string> words, const std::string& group = "") {
     words.insert(words.begin(), Binary());
-    words.insert(words.begin(), within.begin(), within.end());
     return std::make_unique<BackgroundProcess>(std::move(words), folder_.path(), group);
   }
   Finished Run(std::vector<std::string> words) {

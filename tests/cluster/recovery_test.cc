@@ -189,7 +189,7 @@ TEST_F(RecoveryTest, AFileThatIsReadAndReplacedIsReplacedOnce) {
       std::filesystem::remove(cluster_.folder() + name);
   };
   begin();
-  const Finished quiet = cluster_.Run({"run", "replace.dml", "-nvargs", "n=250"});
+  const Finished quiet = cluster_.Run({"run", "replace.dml", "-nvargs", "n=100"});
   EXPECT_EQ(quiet.code, 0) << quiet.errors;
   const std::string file = ReadText(cluster_.folder() + "/x.csv");
   cluster_.StartWorker("alpha");
@@ -199,11 +199,11 @@ TEST_F(RecoveryTest, AFileThatIsReadAndReplacedIsReplacedOnce) {
     begin();
     const Finished submitted =
         cluster_.Run({"job", "submit", "--detach", "--workers", "2", "--checkpoint", interval,
-                      "--min-distributed-bytes", "0", "replace.dml", "-nvargs", "n=250"});
+                      "--min-distributed-bytes", "0", "replace.dml", "-nvargs", "n=100"});
     ASSERT_EQ(submitted.code, 0) << submitted.errors;
     const std::string job = submitted.output.substr(0, submitted.output.find('\n'));
     std::mt19937 random(3);
-    for (int kills = 0; kills < 3; ++kills) {
+    for (int kills = 0; kills < 2; ++kills) {
       const int64_t printed = Number(Status(job), "output_bytes");
       while (Number(Status(job), "output_bytes") < printed + 150 && Number(Status(job), "finished_ms") <= 0) {
       }
