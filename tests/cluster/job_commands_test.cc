@@ -194,7 +194,7 @@ TEST(JobCommandsTest, AJobHasAReportAndATrace) {
   EXPECT_EQ(detached.code, 2);
   EXPECT_NE(detached.errors.find("which --detach does not wait for"), std::string::npos) << detached.errors;
   EXPECT_EQ(cluster.Run({"job", "report", "j1"}).code, 2);
-  const Finished nowhere = cluster.Run({"job", "report", "j1", "/no/x.html"});
+  const Finished nowhere = cluster.Run({"job", "report", "j1", "job.html/x.html"});
   EXPECT_EQ(nowhere.code, 2);
   EXPECT_TRUE(nowhere.errors.starts_with("heddle: error: the report: ")) << nowhere.errors;
   EXPECT_EQ(nowhere.errors.find("nothing was run"), std::string::npos) << nowhere.errors;

@@ -69,7 +69,7 @@ echo "$*" >>called
 case $1 in
 create)
   awk '/^kind:/ { kind = $2 } /^  name:/ { gsub(/"/, ""); name = $2 }
-    /^    heddle.dev\/launch:/ { gsub(/"/, ""); print kind, name, $2; name = "" }' >asked
+    /^    heddle.dev\/launch:/ { gsub(/"/, ""); if (name) print kind, name, $2; name = "" }' >asked
   while read -r kind name launch; do
     ! grep -q "^$kind $name " there || { echo "$kind $name already exists" >&2; exit 1; }
     echo "$kind $name $launch" >>there

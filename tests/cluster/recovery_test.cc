@@ -135,7 +135,7 @@ TEST_F(RecoveryTest, CheckpointsOfAJobThatIsCancelledWithoutWorkersGoWhenOneCome
 }
 
 TEST_F(RecoveryTest, ALostMasterCostsNothing) {
-  Prepare(300);
+  Prepare(1500);
   cluster_.StartWorker("alpha");
   cluster_.StartWorker("beta");
   const std::string job = Submit("2");

@@ -83,8 +83,8 @@ std::vector<Finding> Certificates(const AboutReply& about, const MasterAddress& 
     findings.push_back(GoodFinding("its certificate", "none: it listens on its own machine only"));
   const std::tuple<const char*, std::string, const char*> kOwn[] = {
       {"authority", master.tls_authority,
-       "make another one in a new folder: heddle admin cert authority --folder DIR; then certificates of it for "
-       "all machines, and give its DIR/ca.pem to all of them"},
+       "make another one in a new folder: heddle admin cert authority --folder DIR; then certificates of it "
+       "for all machines, and give its DIR/ca.pem to all of them"},
       {"own certificate", master.tls_certificate,
        "heddle admin cert server --folder DIR --host HOST --name NAME"},
   };

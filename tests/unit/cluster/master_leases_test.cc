@@ -23,17 +23,27 @@ TEST_F(MasterCoreTest, AWorkerThatIsSilentLosesItsRanks) {
 }
 
 // A process that dies breaks its connection; one that lives makes another at once.
-TEST_F(MasterCoreTest, AWorkerWhoseConnectionBreaksHasTwoSeconds) {
-  Connect("a");
-  Connect("b");
-  const std::string id = Submit(2);
-  RunUntilRunning(id);
-  core_->WorkerDisconnected("b");
-  EXPECT_EQ(Get(id).state, JobState::kRunning) << "it may come back";
-  Pass(1'900'000'000, {"a"});
-  EXPECT_EQ(Count(Kind::kCancel), 0u);
-  Pass(200'000'000, {"a"});
-  EXPECT_EQ(Count(Kind::kCancel), 1u);
+TEST_F(MasterCoreTest, AWorkerWhoseConnectionBreaksHasAQuarterOfALease) {
+  // Two seconds at least.
+  for (const auto& [ttl_s, ms] : {std::pair(10, 2'500), std::pair(60, 15'000), std::pair(4, 2'000)}) {
+    SCOPED_TRACE(ttl_s);
+    options_.ttl_ns = ttl_s * kNsPerSecond;
+    Restart();
+    Connect("a", std::to_string(ttl_s));
+    Connect("b", std::to_string(ttl_s));
+    const std::string id = Submit(2);
+    RunUntilRunning(id);
+    core_->TakeOrders();
+    core_->WorkerDisconnected("b");
+    EXPECT_EQ(Get(id).state, JobState::kRunning) << "it may come back";
+    Pass((ms - 100) * int64_t{1'000'000}, {"a"});
+    EXPECT_EQ(Count(Kind::kCancel), 0u);
+    Pass(200'000'000, {"a"});
+    EXPECT_EQ(Count(Kind::kCancel), 1u);
+    End(id, 0, Cancelled("stopped"));
+    ASSERT_TRUE(core_->Cancel(id).ok());
+    ASSERT_EQ(Get(id).state, JobState::kCancelled);
+  }
 }
 
 TEST_F(MasterCoreTest, AWorkerThatMayChangeFilesIsNotGivenUp) {
