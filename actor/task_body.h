@@ -97,7 +97,7 @@ class KernelBody : public TaskBody {
     const Node* node = nullptr;
     const ops::Operator* op = nullptr;  ///< Of the node, kKernel, kJoinLists; nullptr: the catalog has none.
     Work work = Work::kKernel;
-    std::string_view user = "a copy";  ///< What asks for memory, for messages: of a node its operator.
+    std::string_view user = "a copy";       ///< What asks for memory, for messages: of a node its operator.
     const std::string* variable = nullptr;  ///< Of kVariable and kKeep: the node's name attribute.
     std::vector<ValueInfo> input_infos;
     bool reads_last = false;             ///< kKernel: nobody reads its first input after this task.

@@ -3,9 +3,9 @@
 
 #include <charconv>
 
-#include "cluster/master/master_folder.h"
+#include "cluster/access/master_folder.h"
 #include "cluster/master/master_server.h"
-#include "cluster/master/token_file.h"
+#include "cluster/access/token_file.h"
 #include "ops/io/files/own_folders.h"
 
 namespace heddle::cluster::cli {

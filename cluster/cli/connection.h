@@ -7,7 +7,7 @@
 
 #include "cluster/cli/arguments.h"
 #include "cluster/client/client.h"
-#include "cluster/master/token_store.h"
+#include "cluster/access/token_store.h"
 
 namespace heddle::cluster::cli {
 

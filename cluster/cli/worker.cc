@@ -9,7 +9,7 @@
 #include "cluster/cli/shared_memory_option.h"
 #include "cluster/cli/spill_folder_option.h"
 #include "cluster/cli/verb.h"
-#include "cluster/master/token_file.h"
+#include "cluster/access/token_file.h"
 #include "cluster/network/address.h"
 #include "cluster/process/interrupt.h"
 #include "cluster/process/process_limits.h"

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include "cluster/access/token_store.h"
 #include "cluster/master/master_hub.h"
-#include "cluster/master/token_store.h"
 #include "core/status.h"
 #include "proto/master.pb.h"
 

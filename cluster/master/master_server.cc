@@ -13,9 +13,10 @@
 #include <system_error>
 #include <thread>
 
+#include "cluster/access/access_control.h"
+#include "cluster/access/master_folder.h"
+#include "cluster/access/token_store.h"
 #include "cluster/link/grpc_stream.h"
-#include "cluster/master/access_control.h"
-#include "cluster/master/master_folder.h"
 #include "cluster/master/master_hub.h"
 #include "cluster/master/master_list.h"
 #include "cluster/master/master_metrics.h"
@@ -27,7 +28,6 @@
 #include "cluster/master/master_workers.h"
 #include "cluster/master/message_limits.h"
 #include "cluster/master/own_jobs.h"
-#include "cluster/master/token_store.h"
 #include "cluster/metrics/metrics_server.h"
 #include "cluster/metrics/rpc_metrics.h"
 #include "cluster/network/grpc_acceptor.h"

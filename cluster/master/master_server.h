@@ -5,11 +5,11 @@
 #include <string>
 #include <vector>
 
+#include "cluster/access/audit_log.h"
+#include "cluster/access/token_store.h"
 #include "cluster/compiling/compile_process.h"
-#include "cluster/master/audit_log.h"
 #include "cluster/master/job_store.h"
 #include "cluster/master/master_core.h"
-#include "cluster/master/token_store.h"
 #include "core/status.h"
 
 namespace heddle::cluster {

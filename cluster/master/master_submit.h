@@ -4,11 +4,11 @@
 #include <functional>
 #include <string>
 
+#include "cluster/access/token_store.h"
 #include "cluster/compiling/compile_process.h"
 #include "cluster/compiling/compile_queue.h"
 #include "cluster/compiling/compiled_scripts.h"
 #include "cluster/master/master_hub.h"
-#include "cluster/master/token_store.h"
 #include "proto/master.pb.h"
 
 namespace heddle::cluster {

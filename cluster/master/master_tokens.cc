@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cluster/master/master_tokens.h"
 
+#include "cluster/access/token_store.h"
 #include "cluster/master/message_limits.h"
-#include "cluster/master/token_store.h"
 #include "cluster/security/rpc_security.h"
 #include "core/environment/clock.h"
 #include "proto/master.grpc.pb.h"

@@ -5,7 +5,7 @@
 
 #include <memory>
 
-#include "cluster/master/access_control.h"
+#include "cluster/access/access_control.h"
 
 namespace heddle::cluster {
 

@@ -5,7 +5,7 @@
 
 #include <string>
 
-#include "cluster/master/access_control.h"
+#include "cluster/access/access_control.h"
 #include "cluster/master/master_hub.h"
 #include "proto/master.pb.h"
 

@@ -12,6 +12,7 @@
 #include "cluster/master/message_limits.h"
 #include "cluster/master/worker_identity.h"
 #include "cluster/network/newcomers.h"
+#include "cluster/security/token.h"
 #include "core/environment/log.h"
 #include "engine/wire/value_wire.h"
 

@@ -3,7 +3,7 @@
 
 #include <grpcpp/support/server_callback.h>
 
-#include "cluster/master/access_control.h"
+#include "cluster/access/access_control.h"
 #include "cluster/master/master_hub.h"
 #include "proto/master.pb.h"
 

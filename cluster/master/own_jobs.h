@@ -3,9 +3,9 @@
 
 #include <string>
 
+#include "cluster/access/token_store.h"
 #include "cluster/master/job.h"
 #include "cluster/master/master_core.h"
-#include "cluster/master/token_store.h"
 #include "core/status.h"
 #include "proto/master.pb.h"
 

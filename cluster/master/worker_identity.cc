@@ -1,16 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cluster/master/worker_identity.h"
 
-#include <openssl/evp.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
-#include <array>
 #include <cctype>
 #include <limits>
 
 #include "cluster/master/message_limits.h"
+#include "cluster/security/token.h"
 #include "ops/io/files/own_folders.h"
 
 namespace heddle::cluster {
@@ -23,7 +22,6 @@ constexpr size_t kLongestIsolation = 500;
 constexpr size_t kLongestHostInName = 56;  // leaves room for the number
 constexpr size_t kLongestSecret = 256;
 constexpr size_t kShortestSecret = 32;
-constexpr size_t kUuidBytes = 16;
 constexpr int kMostWorkersOfAHost = 64;
 
 bool IsNameCharacter(char c) {
@@ -36,23 +34,13 @@ bool HoldsOnly(const std::string& text, bool (*allowed)(char), size_t shortest, 
   return text.size() >= shortest && text.size() <= longest && std::all_of(text.begin(), text.end(), allowed);
 }
 
-std::string Hash(const std::string& kind, const std::string& text) {
-  const std::string all = kind + '\n' + text;
-  std::array<unsigned char, EVP_MAX_MD_SIZE> digest = {};
-  unsigned size = 0;
-  const bool made = EVP_Digest(all.data(), all.size(), digest.data(), &size, EVP_sha256(), nullptr) == 1;
-  HEDDLE_CHECK(made && size >= kUuidBytes, "OpenSSL has SHA-256");
-  std::string hash;
-  for (size_t i = 0; i < kUuidBytes; ++i) hash += fmt::format("{:02x}", digest[i]);
-  return hash;
-}
-
 // A copy of the folder is elsewhere: on another machine or in another inode.
 std::string PlaceOf(const std::string& folder) {
   struct stat status = {};
   if (stat(folder.c_str(), &status) != 0) return "";
   const Result<std::string> boot = ReadFirstLine("/proc/sys/kernel/random/boot_id");
-  return Hash("place", fmt::format("{} {} {}", boot.ok() ? *boot : HostName(), status.st_dev, status.st_ino));
+  return ShortHash("place",
+                   fmt::format("{} {} {}", boot.ok() ? *boot : HostName(), status.st_dev, status.st_ino));
 }
 
 Result<bool> TryIdentity(const std::string& state_folder, const std::string& name, WorkerIdentity* identity) {
@@ -86,8 +74,6 @@ std::string HostName() {
       host.begin(), host.end(), [](char c) { return !IsShown(c); }, '?');
   return host;
 }
-
-std::string UuidOf(const std::string& secret) { return Hash("worker", secret); }
 
 Result<WorkerIdentity> TakeIdentity(const std::string& state_folder, const std::string& name) {
   WorkerIdentity identity;

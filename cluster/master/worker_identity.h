@@ -4,7 +4,7 @@
 #include <memory>
 #include <string>
 
-#include "cluster/master/master_folder.h"
+#include "cluster/access/master_folder.h"
 #include "cluster/placement/membership.h"
 #include "core/status.h"
 
@@ -28,8 +28,6 @@ Result<WorkerIdentity> TakeIdentity(const std::string& state_folder, const std::
 
 /// The name of this machine, in characters that may be shown.
 std::string HostName();
-
-std::string UuidOf(const std::string& secret);
 
 /// What a worker says of itself goes into tables, logs and messages of others: kUsage for names that are too
 /// long or hold anything but plain characters, and for numbers out of range.

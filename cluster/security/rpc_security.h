@@ -23,14 +23,14 @@ constexpr int kMostMessageBytes = 64 << 20;
 using Screen = std::function<grpc::Status(std::string_view path, std::string_view authorization)>;
 
 /// Errors: those of ReadTlsFiles. `screen` is asked as soon as the headers of a call are here, before a byte
-/// of its messages is taken in (cluster/master/access_control.h). Without TLS only for a local address
+/// of its messages is taken in (cluster/access/access_control.h). Without TLS only for a local address
 /// (IsLocalAddress).
 Result<std::shared_ptr<grpc::ServerCredentials>> MakeServerCredentials(const std::string& address,
                                                                        const TlsFiles& tls, Screen screen);
 Result<std::shared_ptr<grpc::Channel>> MakeMasterChannel(const std::string& address, const TlsFiles& tls);
 
 /// Adds token, version and protocol to a call. What the master makes of them:
-/// cluster/master/access_control.h.
+/// cluster/access/access_control.h.
 void AddCaller(const std::string& token, grpc::ClientContext* context);
 /// What the answer of a call says of the master's version when it differs from ours: a warning for the user,
 /// or "".

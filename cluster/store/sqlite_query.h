@@ -53,8 +53,9 @@ class Query {
     if (result_ == SQLITE_CORRUPT || result_ == SQLITE_NOTADB)
       return DataLoss("job store: '{}' is damaged: {}", sqlite3_db_filename(database_, "main"),
                       sqlite3_errmsg(database_))
-          .WithNote("'heddle admin restore' makes a folder of a backup; without one, a master begins with no "
-                    "jobs when the file is moved away");
+          .WithNote(
+              "'heddle admin restore' makes a folder of a backup; without one, a master begins with no "
+              "jobs when the file is moved away");
     return ResourceExhausted("job store: {}", sqlite3_errmsg(database_));
   }
   int64_t Integer(int column) const { return sqlite3_column_int64(statement_, column); }

@@ -31,7 +31,8 @@ class Compiling : public ClusterOfProcesses {
     std::vector<std::unique_ptr<BackgroundProcess>> submits;
     // Scripts that differ: the same one is compiled once.
     for (size_t i = 0; i < times; ++i)
-      submits.push_back(Start({"job", "submit", "--detach", "long.dml", "-nvargs", "i=" + std::to_string(i)}));
+      submits.push_back(
+          Start({"job", "submit", "--detach", "long.dml", "-nvargs", "i=" + std::to_string(i)}));
     EXPECT_TRUE(AwaitCompilers(times)) << submits[0]->output();
     return submits;
   }

@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 #include <sys/stat.h>
 
-#include "cluster/master/token_store.h"
+#include "cluster/access/token_store.h"
 #include "tests/cluster/cluster_of_processes.h"
 
 namespace heddle::testing_support {

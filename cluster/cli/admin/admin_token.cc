@@ -10,7 +10,7 @@
 #include "cluster/cli/jobs/job_report.h"
 #include "cluster/cli/report.h"
 #include "cluster/cli/verb.h"
-#include "cluster/master/master_folder.h"
+#include "cluster/access/master_folder.h"
 #include "core/text/utf8.h"
 
 namespace heddle::cluster::cli {

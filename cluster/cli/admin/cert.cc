@@ -7,7 +7,7 @@
 
 #include "cluster/cli/report.h"
 #include "cluster/cli/verb.h"
-#include "cluster/master/master_folder.h"
+#include "cluster/access/master_folder.h"
 #include "cluster/network/certificates.h"
 #include "core/environment/clock.h"
 #include "core/text/utf8.h"

@@ -2,7 +2,7 @@
 // The master's core with simulated workers of several slots, random jobs, kills and restarts.
 #include <gtest/gtest.h>
 
-#include "tests/unit/cluster/simulated_cluster.h"
+#include "tests/unit/cluster/master/simulated_cluster.h"
 
 namespace heddle::cluster {
 namespace {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cluster/master/audit_log.h"
+#include "cluster/access/audit_log.h"
 
 #include <errno.h>
 #include <fcntl.h>

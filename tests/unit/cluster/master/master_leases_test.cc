@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Who may write, and who is given up when: permissions, leases, and a master that was away.
-#include "tests/unit/cluster/master_core_fixture.h"
+#include "tests/unit/cluster/master/master_core_fixture.h"
 
 namespace heddle::cluster {
 namespace {

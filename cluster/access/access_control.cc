@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cluster/master/access_control.h"
+#include "cluster/access/access_control.h"
 
 #include <google/protobuf/message.h>
 

@@ -7,7 +7,7 @@
 #include <thread>
 #include <vector>
 
-#include "tests/unit/cluster/master_core_fixture.h"
+#include "tests/unit/cluster/master/master_core_fixture.h"
 
 namespace heddle::cluster {
 namespace {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tests/unit/cluster/master_core_fixture.h"
+#include "tests/unit/cluster/master/master_core_fixture.h"
 
 namespace heddle::cluster {
 namespace {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cluster/master/master_folder.h"
+#include "cluster/access/master_folder.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cluster/master/token_store.h"
+#include "cluster/access/token_store.h"
 
 #include <gtest/gtest.h>
 #include <sys/stat.h>
@@ -7,8 +7,8 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
-#include "cluster/master/master_folder.h"
-#include "cluster/master/worker_identity.h"
+#include "cluster/access/master_folder.h"
+#include "cluster/security/token.h"
 #include "tests/support/process.h"
 
 namespace heddle::cluster {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cluster/master/token_store.h"
+#include "cluster/access/token_store.h"
 
 #include <openssl/evp.h>
 #include <pwd.h>
@@ -15,9 +15,8 @@
 #include <nlohmann/json.hpp>
 #include <unordered_map>
 
-#include "cluster/master/master_folder.h"
-#include "cluster/master/token_file.h"
-#include "cluster/master/worker_identity.h"
+#include "cluster/access/master_folder.h"
+#include "cluster/access/token_file.h"
 #include "cluster/security/grpc_hello.h"
 #include "cluster/security/token.h"
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Which checkpoints the master believes, from which a job goes on, and with whom.
-#include "tests/unit/cluster/master_core_fixture.h"
+#include "tests/unit/cluster/master/master_core_fixture.h"
 
 namespace heddle::cluster {
 namespace {

@@ -9,8 +9,8 @@
 #include <string>
 #include <string_view>
 
-#include "cluster/master/audit_log.h"
-#include "cluster/master/token_store.h"
+#include "cluster/access/audit_log.h"
+#include "cluster/access/token_store.h"
 #include "cluster/network/newcomers.h"
 #include "core/status.h"
 

@@ -6,14 +6,15 @@
 #include <sys/socket.h>
 #include <sys/un.h>
 
+#include "cluster/access/master_folder.h"
+#include "cluster/access/token_store.h"
 #include "cluster/client/client.h"
 #include "cluster/master/job_store.h"
-#include "cluster/master/master_folder.h"
 #include "cluster/master/master_submit.h"
-#include "cluster/master/token_store.h"
 #include "cluster/master/worker_identity.h"
 #include "cluster/protocol_version.h"
 #include "cluster/security/rpc_security.h"
+#include "cluster/security/token.h"
 #include "cluster/store/store_backup.h"
 #include "core/version.h"
 #include "engine/wire/value_wire.h"

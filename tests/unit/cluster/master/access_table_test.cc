@@ -17,10 +17,10 @@
 #include <sstream>
 #include <thread>
 
+#include "cluster/access/master_folder.h"
+#include "cluster/access/token_store.h"
 #include "cluster/client/client.h"
-#include "cluster/master/master_folder.h"
 #include "cluster/master/master_server.h"
-#include "cluster/master/token_store.h"
 #include "cluster/security/grpc_hello.h"
 #include "cluster/security/rpc_rules.h"
 #include "cluster/security/rpc_security.h"

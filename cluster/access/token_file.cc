@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cluster/master/token_file.h"
+#include "cluster/access/token_file.h"
 
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
 
-#include "cluster/master/master_folder.h"
+#include "cluster/access/master_folder.h"
 #include "core/environment/log.h"
 
 namespace heddle::cluster {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cluster/master/token_file.h"
+#include "cluster/access/token_file.h"
 
 #include <gtest/gtest.h>
 #include <sys/stat.h>
