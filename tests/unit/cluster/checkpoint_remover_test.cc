@@ -6,6 +6,9 @@
 #include <chrono>
 #include <filesystem>
 #include <functional>
+#include <mutex>
+#include <optional>
+#include <set>
 #include <thread>
 
 #include "cluster/checkpoints/checkpoint_stores.h"
@@ -58,38 +61,55 @@ class CheckpointRemoverTest : public testing::Test {
     EXPECT_TRUE(writer->Finish().ok());
   }
   bool Has(const std::string& name) { return store_->SizeOf(name).ok(); }
+  std::function<void(const std::string&)> Listener() {
+    return [this](const std::string& folder) {
+      const std::lock_guard lock(mutex_);
+      removed_.insert(folder);
+    };
+  }
+  std::set<std::string> Removed() {
+    const std::lock_guard lock(mutex_);
+    return removed_;
+  }
 
   testing_support::TemporaryFolder folder_;
   const std::string place_ = folder_.path() + "/checkpoints";
   std::unique_ptr<engine::CheckpointStore> store_ = *OpenCheckpoints(place_);
+
+ private:
+  std::mutex mutex_;
+  std::set<std::string> removed_;
 };
 
 TEST_F(CheckpointRemoverTest, RemovesAllOfAFolderAndNothingElse) {
   for (const char* name : {"j1/2-3/rank-0", "j1/2-4/rank-1", "j2/1-1/rank-0", "j12/2-3/rank-0"}) Put(name);
-  CheckpointRemover remover;
+  CheckpointRemover remover(Listener());
   remover.Remove(place_, "j1");
   remover.Remove(place_, "j1");  // What is not there is no error.
   remover.Remove(place_, "j2");
-  EXPECT_TRUE(
-      Becomes([&] { return !Has("j1/2-3/rank-0") && !Has("j1/2-4/rank-1") && !Has("j2/1-1/rank-0"); }));
+  EXPECT_TRUE(Becomes([&] { return Removed() == std::set<std::string>{"j1", "j2"}; }));
+  for (const char* name : {"j1/2-3/rank-0", "j1/2-4/rank-1", "j2/1-1/rank-0"})
+    EXPECT_FALSE(Has(name)) << name;
   EXPECT_TRUE(Has("j12/2-3/rank-0"));
 }
 
 TEST_F(CheckpointRemoverTest, WhatCannotBeRemovedHoldsUpNothing) {
   testing_support::WriteText(folder_.path() + "/file", "x");
   Put("j1/2-3/rank-0");
-  CheckpointRemover remover;
+  CheckpointRemover remover(Listener());
   remover.Remove("no place", "j1");
   remover.Remove(folder_.path() + "/file", "j1");
   remover.Remove(place_, "j1");
-  EXPECT_TRUE(Becomes([&] { return !Has("j1/2-3/rank-0"); }));
+  EXPECT_TRUE(Becomes([&] { return Removed() == std::set<std::string>{"j1"}; }))
+      << "of what stays nobody is told";
+  EXPECT_FALSE(Has("j1/2-3/rank-0"));
 }
 
 // A store that does not answer delays neither who asks nor the end of the worker.
 TEST_F(CheckpointRemoverTest, NobodyWaitsForAStoreThatDoesNotAnswer) {
   SilentStore silent;
   Put("j1/2-3/rank-0");
-  std::optional<CheckpointRemover> remover(std::in_place);
+  std::optional<CheckpointRemover> remover(std::in_place, Listener());
   const auto begin = steady_clock::now();
   remover->Remove("s3://bucket/jobs", "j1");
   remover->Remove(place_, "j1");
@@ -101,7 +121,7 @@ TEST_F(CheckpointRemoverTest, NobodyWaitsForAStoreThatDoesNotAnswer) {
   EXPECT_TRUE(Has("j1/2-3/rank-0")) << "what has not been removed by then stays";
 }
 
-TEST_F(CheckpointRemoverTest, OneThatIsNeverAskedEndsAtOnce) { const CheckpointRemover remover; }
+TEST_F(CheckpointRemoverTest, OneThatIsNeverAskedEndsAtOnce) { const CheckpointRemover remover(Listener()); }
 
 }  // namespace
 }  // namespace heddle::cluster
