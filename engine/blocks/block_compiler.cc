@@ -171,8 +171,10 @@ bool Fits(const Result<Plan>& plan, int64_t memory_bytes) {
 // Whether its values fit even as the pool of blocks rounds them up, those of unknown size as large as may be.
 bool FitsInBlocks(const Result<Plan>& plan, int64_t memory_bytes) {
   if (!plan.ok() || memory_bytes == 0) return true;
+  // Kernels work with some memory beside values, most of them with little.
+  const int64_t room = memory_bytes - memory_bytes / 64;
   const std::vector<int64_t> most = scheduler::MostPoolBytes(*plan);
-  return std::all_of(most.begin(), most.end(), [&](int64_t bytes) { return bytes <= memory_bytes; });
+  return std::all_of(most.begin(), most.end(), [&](int64_t bytes) { return bytes <= room; });
 }
 
 // Adds the time of its life to a sum.

@@ -92,6 +92,25 @@ TEST(PanelsTest, AFileThatIsReplacedWhileOtherRanksHaveItsRows) {
   }
 }
 
+// A share of exactly the memory leaves nothing for the kernel that reads it.
+TEST(PanelsTest, AShareThatIsAllOfTheMemoryStreams) {
+  const std::filesystem::path path =
+      std::filesystem::temp_directory_path() / fmt::format("heddle-share-{}.csv", getpid());
+  std::ofstream lines(path);
+  for (int row = 0; row < 262144; ++row) lines << row % 10 << ",1,2,3,4,5,6,7,8,9,0,1,2,3,4,5\n";
+  lines.close();
+  const std::string script =
+      fmt::format("X = read(\"{}\", format=\"csv\", rows=262144, cols=16)\n", path.string()) +
+      "if (nrow(X) > 3) print(sum(X * seq(1, nrow(X))))\n";
+  const ScriptOutcome whole = RunScript(script);
+  SessionOptions options = SplitOver(2);
+  options.memory_bytes = int64_t{16} << 20;
+  const ScriptOutcome panels = RunScript(script, options);
+  EXPECT_EQ(panels.status.ToString(), "ok");
+  EXPECT_EQ(panels.output, whole.output);
+  std::filesystem::remove(path);
+}
+
 std::string BytesOf(const std::string& path) {
   std::ifstream file(path, std::ios::binary);
   return {std::istreambuf_iterator<char>(file), {}};
