@@ -117,11 +117,10 @@ RegisterId PlanBuilder::AddGather(NodeId node, std::vector<RegisterId> pieces, i
 
 void PlanBuilder::BringOrder(NodeId node, int32_t rank) {
   if (rank == 0) return;
-  for (const NodeId before : graph_[node].after) {
-    const auto there = last_task_.find({before, 0});
-    if (there == last_task_.end() || last_task_.contains({before, rank})) continue;
+  for (const NodeId before : NodesBefore(node, 0)) {
+    if (last_task_.contains({before, rank})) continue;
     const size_t copy = AddTask(rank, StreamKind::kNetwork, TaskKind::kCopy, before, Phase::kReady, {});
-    AddOrder(there->second, copy);
+    AddOrder(last_task_.at({before, 0}), copy);
     last_task_[{before, rank}] = copy;
   }
 }
@@ -129,9 +128,7 @@ void PlanBuilder::BringOrder(NodeId node, int32_t rank) {
 void PlanBuilder::AddControl(size_t task) {
   const int32_t rank = static_cast<int32_t>(plan_.tasks[task].id.rank());
   const NodeId node = plan_.tasks[task].node;
-  for (NodeId before : graph_[node].after)
-    if (auto found = last_task_.find({before, rank}); found != last_task_.end())
-      AddOrder(found->second, task);
+  for (const NodeId before : NodesBefore(node, rank)) AddOrder(last_task_.at({before, rank}), task);
   last_task_[{node, rank}] = task;
   if (!ops::FindOperator(graph_[node].op)->updates) return;
   // Another rank's copy or a variable that keeps the value would make it wait for nothing.
@@ -150,7 +147,7 @@ std::vector<size_t> PlanBuilder::OtherRanksReady(NodeId node) {
   std::vector<size_t> here;
   for (int32_t rank = 1; rank < ranks_; ++rank) {
     const size_t ready = AddTask(rank, StreamKind::kHost, TaskKind::kSource, node, Phase::kReady, {});
-    for (const size_t earlier : TasksBefore(node, rank)) AddOrder(earlier, ready);
+    for (const NodeId before : NodesBefore(node, rank)) AddOrder(last_task_.at({before, rank}), ready);
     const size_t copy = AddTask(0, StreamKind::kNetwork, TaskKind::kCopy, node, Phase::kReady, {});
     AddOrder(ready, copy);
     here.push_back(copy);
@@ -158,20 +155,20 @@ std::vector<size_t> PlanBuilder::OtherRanksReady(NodeId node) {
   return here;
 }
 
-std::vector<size_t> PlanBuilder::TasksBefore(NodeId node, int32_t rank) const {
-  std::vector<size_t> tasks;
+std::vector<NodeId> PlanBuilder::NodesBefore(NodeId node, int32_t rank) const {
+  std::vector<NodeId> nodes;
   std::vector<NodeId> open = graph_[node].after;
   std::set<NodeId> seen;
   while (!open.empty()) {
     const NodeId before = open.back();
     open.pop_back();
     if (!seen.insert(before).second) continue;
-    if (const auto found = last_task_.find({before, rank}); found != last_task_.end())
-      tasks.push_back(found->second);
+    if (last_task_.contains({before, rank}))
+      nodes.push_back(before);
     else
       open.insert(open.end(), graph_[before].after.begin(), graph_[before].after.end());
   }
-  return tasks;
+  return nodes;
 }
 
 void PlanBuilder::AddOrder(size_t earlier, size_t later) {

@@ -111,8 +111,9 @@ class PlanBuilder {
   /// Tasks of rank 0, one for every other rank, that act when that rank has read all that the script reads
   /// before `node`, in this plan and in those before it: a rank that is in this plan has done with them.
   std::vector<size_t> OtherRanksReady(NodeId node);
-  /// The last tasks of `rank` that come before a node in the order of effects.
-  std::vector<size_t> TasksBefore(NodeId node, int32_t rank) const;
+  /// The last nodes before a node in the order of effects that have a task on `rank`. Those that have none
+  /// there (ranges whose rows are only moved, what another rank computes) pass the order on.
+  std::vector<NodeId> NodesBefore(NodeId node, int32_t rank) const;
   uint32_t RankOf(RegisterId id) const;
   /// Where it stands in plan_.tasks.
   size_t TaskOf(TaskId id) const {

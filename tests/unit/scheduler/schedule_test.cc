@@ -353,6 +353,33 @@ TEST(ScheduleTest, EffectsKeepScriptOrderByControlRegisters) {
   EXPECT_EQ(before->id.rank(), 0u);
 }
 
+// A range of which each rank has rows already, or gets them, has no task of its own: what comes after it
+// comes after what is before it.
+TEST(ScheduleTest, EffectsKeepTheirOrderAroundRowsThatAreOnlyMoved) {
+  GraphUnderTest g;
+  const NodeId x = g.Variable("X", MatrixOf(100'000, 50));
+  const auto literal = [&](Scalar value, ValueType type) {
+    const NodeId node = g.Op("literal", {}, ValueInfo::OfScalar(type));
+    g.graph[node].SetAttribute("value", std::move(value));
+    return node;
+  };
+  const NodeId text = literal(Scalar("hello"), ValueType::kString);
+  const NodeId first_row = literal(Scalar(int64_t{1}), ValueType::kInteger);
+  const NodeId last_row = literal(Scalar(int64_t{90'000}), ValueType::kInteger);
+  const NodeId first = g.Op("print", {text}, {});
+  const NodeId range = g.Op("index", {x, first_row, last_row, kNoNode, kNoNode}, MatrixOf(90'000, 50));
+  g.graph[range].after = {first};
+  g.Assign("Y", range);
+  const NodeId second = g.Op("print", {text}, {});
+  g.graph[second].after = {range};
+  const Result<Plan> plan = Schedule(g.graph, {{"X", Distribution::SplitRows(100'000, 2)}},
+                                     {.ranks = 2, .min_distributed_bytes = 0});
+  ASSERT_TRUE(plan.ok()) << plan.status().ToString();
+  ASSERT_TRUE(TasksOf(*plan, range, Phase::kWhole).empty()) << "its rows are only moved";
+  const Task& after = *TasksOf(*plan, second, Phase::kWhole)[0];
+  EXPECT_TRUE(AllBefore(*plan, after.id).contains(TasksOf(*plan, first, Phase::kWhole)[0]->id));
+}
+
 TEST(ScheduleTest, TooLittleMemoryIsRefusedWithTheNumbers) {
   const GraphUnderTest g = NormalEquations(100'000, 50);
   const Result<Plan> plan =
