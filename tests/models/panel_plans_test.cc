@@ -112,7 +112,7 @@ TEST(PanelPlansTest, NoInterleavingNeedsMoreThanTheBlock) {
 
 TEST(PanelPlansTest, PassesWithoutTheirGuardsMeet) {
   int plans = 0, found = 0;
-  for (uint64_t seed = 0; seed < 40; ++seed) {
+  for (uint64_t seed = 0; seed < 80; ++seed) {
     Plan plan = RandomPanelPlan(seed);
     const auto guards = GuardsOf(plan);
     for (const auto& [id, waiting] : guards) {
