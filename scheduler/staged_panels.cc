@@ -116,7 +116,8 @@ std::optional<StagedPanels> StagesInPanels(const Node& node, std::span<const Val
     const std::optional<RowCounts> rows = RowsOf(*form, node, inputs);
     const bool is_sized = form->result != ops::StagedResult::kRows || ResultsOf(node)[0].IsSized();
     if (!rows || !is_sized) continue;
-    const int64_t parts = form->needs_granules ? CeilDivide(rows->most, Granule(rows->most)) : rows->most;
+    const int64_t granules = CeilDivide(rows->most, Granule(rows->most));
+    const int64_t parts = form->needs_granules || granules > 1 ? granules : rows->most;
     for (int32_t panels = 2; panels <= kMostPanels && panels / 2 < parts; panels *= 2) {
       ops::StagedWay way =
           ops::BestGrid(*form, node, inputs, panels, most_held, [&](const ops::RankGrid& grid) {
