@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <condition_variable>
+#include <filesystem>
 #include <map>
 #include <mutex>
 #include <optional>
@@ -104,6 +105,10 @@ Result<MasterOptions> ReadOptions(const Arguments& arguments) {
     return Usage("a master needs --listen ADDRESS and --state DIR")
         .WithNote("'heddle master --dev' starts one for this user and machine only");
   options.folder = arguments.Value("state").value_or(DevelopmentFolder());
+  if (options.folder.empty()) return Usage("--state takes the name of a folder");
+  std::error_code error;  // of a working directory that was deleted: the name stays as it is
+  if (const auto whole = std::filesystem::absolute(options.folder, error); !error)
+    options.folder = whole.lexically_normal();
   const std::string socket = options.folder + "/master.sock";
   options.listen = arguments.Value("listen").value_or(socket.size() < kLongestSocketPath ? "unix:" + socket
                                                                                          : "127.0.0.1:0");
