@@ -107,9 +107,8 @@ Result<MasterOptions> ReadOptions(const Arguments& arguments) {
   options.folder = arguments.Value("state").value_or(DevelopmentFolder());
   if (options.folder.empty()) return Usage("--state takes the name of a folder");
   std::error_code error;  // of a working directory that was deleted: the name stays as it is
-  if (const auto whole = std::filesystem::absolute(options.folder, error); !error)
-    options.folder = whole.lexically_normal();
-  const std::string socket = options.folder + "/master.sock";
+  const auto whole = std::filesystem::absolute(options.folder, error);
+  const std::string socket = (error ? options.folder : whole.lexically_normal().string()) + "/master.sock";
   options.listen = arguments.Value("listen").value_or(socket.size() < kLongestSocketPath ? "unix:" + socket
                                                                                          : "127.0.0.1:0");
   HEDDLE_ASSIGN_OR_RETURN(options.listen, CheckAddress("listen", options.listen));
