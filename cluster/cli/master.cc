@@ -98,6 +98,13 @@ std::vector<MasterOptions::Setting> SettingsOf(const Arguments& arguments, const
   return settings;
 }
 
+// The absolute name of a folder; of a working directory that was deleted, its name as it is.
+std::string WholeName(const std::string& folder) {
+  std::error_code error;
+  const std::filesystem::path whole = std::filesystem::absolute(folder, error);
+  return error ? folder : whole.lexically_normal().string();
+}
+
 Result<MasterOptions> ReadOptions(const Arguments& arguments) {
   MasterOptions options;
   const bool development = arguments.Has("dev");
@@ -106,9 +113,8 @@ Result<MasterOptions> ReadOptions(const Arguments& arguments) {
         .WithNote("'heddle master --dev' starts one for this user and machine only");
   options.folder = arguments.Value("state").value_or(DevelopmentFolder());
   if (options.folder.empty()) return Usage("--state takes the name of a folder");
-  std::error_code error;  // of a working directory that was deleted: the name stays as it is
-  const auto whole = std::filesystem::absolute(options.folder, error);
-  const std::string socket = (error ? options.folder : whole.lexically_normal().string()) + "/master.sock";
+  const std::string folder = WholeName(options.folder);
+  const std::string socket = folder + "/master.sock";
   options.listen = arguments.Value("listen").value_or(socket.size() < kLongestSocketPath ? "unix:" + socket
                                                                                          : "127.0.0.1:0");
   HEDDLE_ASSIGN_OR_RETURN(options.listen, CheckAddress("listen", options.listen));
@@ -132,7 +138,7 @@ Result<MasterOptions> ReadOptions(const Arguments& arguments) {
   options.core.most_workers = static_cast<int>(most_workers);
   // All workers of a user and machine see the state folder.
   const std::string place =
-      arguments.Value("checkpoints").value_or(development ? options.folder + "/checkpoints" : "off");
+      arguments.Value("checkpoints").value_or(development ? folder + "/checkpoints" : "off");
   if (place != "off") {
     HEDDLE_RETURN_IF_ERROR(CheckCheckpointLocation(place));
     options.core.checkpoints = place;
