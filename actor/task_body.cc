@@ -14,7 +14,6 @@
 #include "ops/base/stages.h"
 #include "ops/cells/column_pieces.h"
 #include "ops/frame/row_pieces.h"
-#include "ops/io/formats/file_format.h"
 #include "ops/panels/staged_run.h"
 #include "ops/panels/view_panels.h"
 
@@ -121,9 +120,8 @@ KernelBody::Work KernelBody::WorkOf(const Task& task, const Node* node) {
     return Work::kAppend;
   if (task.phase == Phase::kPanels) {
     if (task.kind == TaskKind::kAccumulate) return task.panel_rows > 0 ? Work::kCollect : Work::kCollectParts;
-    const bool takes_panels =
-        node != nullptr && ops::HasRole(*node, {ops::Role::kRange, ops::Role::kRbind, ops::Role::kProduct});
-    return takes_panels ? Work::kKernel : Work::kLazy;
+    const ops::Operator* const op = node == nullptr ? nullptr : ops::FindOperator(node->op);
+    return op != nullptr && op->panel_use != nullptr ? Work::kKernel : Work::kLazy;
   }
   switch (task.kind) {
     case TaskKind::kCopy:
@@ -327,10 +325,12 @@ Result<Value> KernelBody::MakeLazy(const Prepared& prepared, std::span<const Val
     return rows;
   };
   const ValueInfo& info = prepared.node->info;
-  HEDDLE_ASSIGN_OR_RETURN(const bool is_costly, ops::IsCostlyToMakeAgain(*prepared.node, inputs, context_));
-  HEDDLE_ASSIGN_OR_RETURN(std::string origin, ops::OriginOf(*prepared.node, inputs, context_));
+  ops::RowOrigin origin;
+  if (prepared.op != nullptr && prepared.op->row_origin != nullptr) {
+    HEDDLE_ASSIGN_OR_RETURN(origin, prepared.op->row_origin(*prepared.node, inputs, context_));
+  }
   return Value(context_.panels->Lazy({task.row_end - task.row_begin, info.shape.columns}, info.IsFrame(),
-                                     std::move(make), is_costly, std::move(origin)));
+                                     std::move(make), origin.is_costly, std::move(origin.fingerprint)));
 }
 
 Status KernelBody::RunStages(const Prepared& prepared, std::span<const Value* const> inputs,

@@ -27,13 +27,10 @@ Status FinishStagedWrite(const KernelCall& call, const std::string& path, const 
 /// write() of panels (core/values/row_panels.h), in memory for a few pieces.
 Status WritePanels(const KernelCall& call, const std::string& path, const WriteOptions& options);
 
-/// How write() takes a value whose rows pass in panels.
-enum class WriteOfPanels : uint8_t {
-  kWhole,   ///< It needs all rows at once: a format without rows of their own, or a folder of files.
-  kHandle,  ///< WritePanels(): something of all rows has to be known first, or only the run tells the format.
-  kAppended,  ///< AppendedWrite: the file grows by the rows of each panel.
-};
-WriteOfPanels WriteOfPanelsOf(const Graph& graph, const Node& node);
+/// How write() takes a value whose rows pass in panels (Operator::panel_use): kNone where it needs all rows
+/// at once, of a format without rows of their own or for a folder of files; kReads where something of all
+/// rows has to be known first, or only the run tells the format (WritePanels); else kAppends (AppendedWrite).
+PanelUse PanelUseOfWrite(const Graph& graph, const Node& node);
 
 class RowWriter;  // ops/io/formats/write/row_writer.h
 

@@ -8,7 +8,7 @@
 
 namespace heddle::ops {
 
-WriteOfPanels WriteOfPanelsOf(const Graph& graph, const Node& node) {
+PanelUse PanelUseOfWrite(const Graph& graph, const Node& node) {
   const auto literal = [&](size_t input) -> const Scalar* {
     if (input >= node.inputs.size() || node.inputs[input] == kNoNode) return nullptr;
     const Node& value = graph[node.inputs[input]];
@@ -17,13 +17,13 @@ WriteOfPanels WriteOfPanelsOf(const Graph& graph, const Node& node) {
   const Scalar* const format = literal(2);
   const bool is_known = node.inputs.size() < 3 || node.inputs[2] == kNoNode || format != nullptr;
   const Result<WriteOptions> options = WriteOptionsOf(node, format);
-  if (!options.ok() || !is_known) return WriteOfPanels::kHandle;
+  if (!options.ok() || !is_known) return PanelUse::kReads;
   const ValueInfo& info = graph[node.inputs[0]].info;
-  if (options->parts > 0 || !HasSections(info, options->format)) return WriteOfPanels::kWhole;
+  if (options->parts > 0 || !HasSections(info, options->format)) return PanelUse::kNone;
   const Scalar* const path = literal(1);
   const std::string text = path == nullptr ? std::string() : path->ToText();
-  return CanAppendRows(info, path == nullptr ? nullptr : &text, *options) ? WriteOfPanels::kAppended
-                                                                          : WriteOfPanels::kHandle;
+  return CanAppendRows(info, path == nullptr ? nullptr : &text, *options) ? PanelUse::kAppends
+                                                                          : PanelUse::kReads;
 }
 
 Status KeepRowsOf(const std::string& path, const KernelContext& context) {
