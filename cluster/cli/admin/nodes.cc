@@ -75,12 +75,15 @@ int Nodes(const Arguments& arguments) {
   return 0;
 }
 
-int SetDrained(const Arguments& arguments, bool drained) {
+// For a verb whose only word names a worker.
+Result<std::unique_ptr<Client>> ConnectForOneWorker(const Arguments& arguments) {
   if (arguments.positional().size() != 1)
-    return ReportOutcome(
-        arguments,
-        Usage("give the name or uuid of one worker").WithNote("'heddle admin nodes' lists the workers"));
-  const Result<std::unique_ptr<Client>> client = ConnectToMaster(arguments, kAdminToken);
+    return Usage("give the name or uuid of one worker").WithNote("'heddle admin nodes' lists the workers");
+  return ConnectToMaster(arguments, kAdminToken);
+}
+
+int SetDrained(const Arguments& arguments, bool drained) {
+  const Result<std::unique_ptr<Client>> client = ConnectForOneWorker(arguments);
   if (!client.ok()) return ReportOutcome(arguments, client.status());
   NodeDescription node;
   if (Status status = (*client)->Drain(arguments.positional()[0], drained, &node); !status.ok())
@@ -103,11 +106,7 @@ int SetDrained(const Arguments& arguments, bool drained) {
 }
 
 int Remove(const Arguments& arguments) {
-  if (arguments.positional().size() != 1)
-    return ReportOutcome(
-        arguments,
-        Usage("give the name or uuid of one worker").WithNote("'heddle admin nodes' lists the workers"));
-  const Result<std::unique_ptr<Client>> client = ConnectToMaster(arguments, kAdminToken);
+  const Result<std::unique_ptr<Client>> client = ConnectForOneWorker(arguments);
   if (!client.ok()) return ReportOutcome(arguments, client.status());
   RemoveReply removed;
   if (Status status = (*client)->Remove(arguments.positional()[0], &removed); !status.ok())

@@ -37,11 +37,11 @@ class LimitBeside {
   const int64_t before_;
 };
 
-void ExpectTheSame(const std::string& script) {
+void ExpectTheSame(const std::string& script, const SessionOptions& options = WithMemory(kMemory)) {
   SCOPED_TRACE(script);
   const ScriptOutcome whole = RunScript(script);
   ASSERT_TRUE(whole.status.ok()) << whole.status.ToString();
-  const ScriptOutcome panels = RunScript(script, WithMemory(kMemory));
+  const ScriptOutcome panels = RunScript(script, options);
   EXPECT_EQ(panels.status.ToString(), "ok");
   EXPECT_EQ(panels.output, whole.output);
 }
@@ -102,12 +102,9 @@ TEST(PanelsTest, AShareThatIsAllOfTheMemoryStreams) {
   const std::string script =
       fmt::format("X = read(\"{}\", format=\"csv\", rows=262144, cols=16)\n", path.string()) +
       "if (nrow(X) > 3) print(sum(X * seq(1, nrow(X))))\n";
-  const ScriptOutcome whole = RunScript(script);
   SessionOptions options = SplitOver(2);
   options.memory_bytes = int64_t{16} << 20;
-  const ScriptOutcome panels = RunScript(script, options);
-  EXPECT_EQ(panels.status.ToString(), "ok");
-  EXPECT_EQ(panels.output, whole.output);
+  ExpectTheSame(script, options);
   std::filesystem::remove(path);
 }
 
@@ -260,13 +257,9 @@ TEST(PanelsTest, WhatNeedsRowsOfAllPanelsRunsInStages) {
       "B = rbind(R, X)\n"
       "print(sum(O[1:3,]) + \" \" + sum(C) + \" \" + nrow(R) + \" \" + sum(B[5:2000,2]))\n"
       "print(sum(t(X)) + \" \" + median(X[,2]) + \" \" + sum(table(round(10 * X[,1]) + 11, round(10 * X[,2]) + 11) ^ 2))\n";
-  const ScriptOutcome whole = RunScript(script);
-  ASSERT_TRUE(whole.status.ok()) << whole.status.ToString();
   SessionOptions options = WithMemory(kMemory);
   options.require_streaming = true;
-  const ScriptOutcome panels = RunScript(script, options);
-  EXPECT_TRUE(panels.status.ok()) << panels.status.ToString();
-  EXPECT_EQ(panels.output, whole.output);
+  ExpectTheSame(script, options);
 }
 
 // So do several ranks, each of which has a share that does not fit, wherever the rows go.
@@ -342,11 +335,7 @@ TEST(PanelsTest, TheTransposedOfATallMatrixStreams) {
       "G = (W * (V %*% t(U) - T)) %*% U\n"
       "for (i in 1:2) print(sum(G[,i]) + \" \" + sum(rowSums(T)) + \" \" + sum(T[7,3:900]) + \" \" + "
       "sum(t(T)[19,]))\n";
-  const ScriptOutcome whole = RunScript(script);
-  ASSERT_TRUE(whole.status.ok()) << whole.status.ToString();
-  const ScriptOutcome panels = RunScript(script, WithMemory(int64_t{4} << 20));
-  EXPECT_EQ(panels.status.ToString(), "ok");
-  EXPECT_EQ(panels.output, whole.output);
+  ExpectTheSame(script, WithMemory(int64_t{4} << 20));
 }
 
 // Free blocks that cannot be given back are no room for panels.

@@ -157,6 +157,17 @@ class AccessTableTest : public testing::Test {
     EXPECT_TRUE(status.ok()) << status.ToString();
     return secret.secret();
   }
+  // An expired and a revoked one.
+  std::pair<std::string, std::string> MakeUselessTokens() {
+    const std::string expired = MakeToken("old", "admin", "anna", /*lives_ms=*/1);
+    const std::string revoked = MakeToken("gone", "admin");
+    TokenDescription description;
+    EXPECT_TRUE(admin_->RevokeToken("gone", &description).ok());
+    const int64_t made_ms = SystemClock().WallMs();
+    while (SystemClock().WallMs() <= made_ms) {  // A millisecond at most.
+    }
+    return {expired, revoked};
+  }
   grpc::Status CallAs(const std::string& token, std::string_view path, const std::string& message = "") {
     return Call(channel_, path, message, [&](grpc::ClientContext* context) { AddCaller(token, context); });
   }
@@ -197,13 +208,7 @@ TEST_F(AccessTableTest, EveryMethodHasOneRule) {
 TEST_F(AccessTableTest, EveryMethodRefusesWhomItIsNotFor) {
   Table table;
   const std::string wrong = "heddle_" + std::string(64, '0');
-  const std::string expired = MakeToken("old", "admin", "anna", /*lives_ms=*/1);
-  const std::string revoked = MakeToken("gone", "admin");
-  TokenDescription description;
-  ASSERT_TRUE(admin_->RevokeToken("gone", &description).ok());
-  const int64_t made_ms = SystemClock().WallMs();
-  while (SystemClock().WallMs() <= made_ms) {
-  }
+  const auto [expired, revoked] = MakeUselessTokens();
   std::map<Role, std::string> tokens;
   for (const Role role : {Role::kViewer, Role::kSubmitter, Role::kOperator, Role::kAdmin, Role::kWorker})
     tokens[role] = MakeToken(std::string(Name(role)) + "-1", std::string(Name(role)));
@@ -290,13 +295,7 @@ TEST_F(AccessTableTest, TheUrlOfMetricsRefusesWhomItIsNotFor) {
   };
   refused("no token", "", StatusCode::UNAUTHENTICATED);
   refused("wrong token", "heddle_" + std::string(64, '0'), StatusCode::UNAUTHENTICATED);
-  const std::string expired = MakeToken("old", "admin", "anna", /*lives_ms=*/1);
-  const std::string revoked = MakeToken("gone", "admin");
-  TokenDescription description;
-  ASSERT_TRUE(admin_->RevokeToken("gone", &description).ok());
-  const int64_t made_ms = SystemClock().WallMs();
-  while (SystemClock().WallMs() <= made_ms) {
-  }
+  const auto [expired, revoked] = MakeUselessTokens();
   refused("expired token", expired, StatusCode::UNAUTHENTICATED);
   refused("revoked token", revoked, StatusCode::UNAUTHENTICATED);
   for (const char* role : {"submitter", "worker"})
