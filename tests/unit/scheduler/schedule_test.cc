@@ -353,29 +353,29 @@ TEST(ScheduleTest, EffectsKeepScriptOrderByControlRegisters) {
   EXPECT_EQ(before->id.rank(), 0u);
 }
 
-// A range of which each rank has rows already, or gets them, has no task of its own: what comes after it
+// A range of which each rank has its part already, or gets it, has no task of its own: what comes after it
 // comes after what is before it.
-TEST(ScheduleTest, EffectsKeepTheirOrderAroundRowsThatAreOnlyMoved) {
+TEST(ScheduleTest, EffectsKeepTheirOrderAroundColumnsThatAreOnlyMoved) {
   GraphUnderTest g;
-  const NodeId x = g.Variable("X", MatrixOf(100'000, 50));
+  const NodeId x = g.Variable("X", MatrixOf(5, 70'000));
   const auto literal = [&](Scalar value, ValueType type) {
     const NodeId node = g.Op("literal", {}, ValueInfo::OfScalar(type));
     g.graph[node].SetAttribute("value", std::move(value));
     return node;
   };
   const NodeId text = literal(Scalar("hello"), ValueType::kString);
-  const NodeId first_row = literal(Scalar(int64_t{1}), ValueType::kInteger);
-  const NodeId last_row = literal(Scalar(int64_t{90'000}), ValueType::kInteger);
+  const NodeId column = literal(Scalar(int64_t{8}), ValueType::kInteger);
   const NodeId first = g.Op("print", {text}, {});
-  const NodeId range = g.Op("index", {x, first_row, last_row, kNoNode, kNoNode}, MatrixOf(90'000, 50));
+  const NodeId range = g.Op("index", {x, kNoNode, kNoNode, column, column}, MatrixOf(5, 1));
   g.graph[range].after = {first};
-  g.Assign("Y", range);
+  g.Assign("Z", g.Op("*", {x, range}, MatrixOf(5, 70'000)));
   const NodeId second = g.Op("print", {text}, {});
   g.graph[second].after = {range};
-  const Result<Plan> plan = Schedule(g.graph, {{"X", Distribution::SplitRows(100'000, 2)}},
-                                     {.ranks = 2, .min_distributed_bytes = 0});
+  const Distribution columns = {.kind = Distribution::Kind::kSplit,
+                                .split = {Axis::kColumns, {0, 32'768, 70'000}}};
+  const Result<Plan> plan = Schedule(g.graph, {{"X", columns}}, {.ranks = 2, .min_distributed_bytes = 0});
   ASSERT_TRUE(plan.ok()) << plan.status().ToString();
-  ASSERT_TRUE(TasksOf(*plan, range, Phase::kWhole).empty()) << "its rows are only moved";
+  ASSERT_TRUE(TasksOf(*plan, range, Phase::kWhole).empty()) << "its columns are only moved";
   const Task& after = *TasksOf(*plan, second, Phase::kWhole)[0];
   EXPECT_TRUE(AllBefore(*plan, after.id).contains(TasksOf(*plan, first, Phase::kWhole)[0]->id));
 }
