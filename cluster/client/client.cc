@@ -161,6 +161,8 @@ class GrpcClient : public Client {
     options->set_cpu(submission.options.cpu);
     options->set_fusion(submission.options.fusion);
     options->set_fusion_strict(submission.options.fusion_strict);
+    options->set_panel_bytes(submission.options.panel_bytes);
+    options->set_require_streaming(submission.options.require_streaming);
     options->set_single_precision(submission.options.element_type == ElementType::kFloat32);
     if (ArePlausible(submission.options.constants))
       options->set_constants(engine::EncodeConstants(submission.options.constants));

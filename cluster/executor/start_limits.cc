@@ -86,6 +86,7 @@ Status CheckOptions(std::string_view name, const engine::SessionOptions& options
       CheckNumber(field("min_distributed_bytes"), options.min_distributed_bytes, 0, INT64_MAX));
   HEDDLE_RETURN_IF_ERROR(CheckNumber(field("memory_bytes"), options.memory_bytes, 0, INT64_MAX));
   HEDDLE_RETURN_IF_ERROR(CheckNumber(field("available_bytes"), options.available_bytes, 0, INT64_MAX));
+  HEDDLE_RETURN_IF_ERROR(CheckNumber(field("panel_bytes"), options.panel_bytes, 0, INT64_MAX));
   HEDDLE_RETURN_IF_ERROR(CheckSize(field("spill_folder"), options.spill_folder, 0, kMostPathBytes));
   HEDDLE_RETURN_IF_ERROR(
       CheckNumber(field("recorded_events"), options.recorded_events, 0, kMostRecordedEvents));

@@ -228,6 +228,8 @@ engine::SessionOptions FromProto(const SubmitOptions& proto) {
   options.fusion = proto.fusion();
   options.fusion_strict = proto.fusion_strict();
   options.recorded_events = proto.recorded_events();
+  options.panel_bytes = proto.panel_bytes();
+  options.require_streaming = proto.require_streaming();
   options.times_operators = true;  // The master keeps what a job did; who asks for it may come later.
   options.element_type = proto.single_precision() ? ElementType::kFloat32 : ElementType::kFloat64;
   options.constants = engine::DecodeConstants(proto.constants()).value_or(ops::MachineConstants());

@@ -54,6 +54,28 @@ TEST(JobsTest, SubmitGivesTheBytesOfRun) {
   cluster.EndAndExpectNothingLeft();
 }
 
+TEST(JobsTest, OptionsOfStreamingReachTheExecutors) {
+  ClusterOfProcesses cluster;
+  cluster.StartWorker("alpha");
+  const std::string script = "X = rand(rows=4000, cols=10, seed=1)\n[U, S, V] = svd(X)\nprint(sum(S))\n";
+  WriteText(cluster.folder() + "/whole.dml", script);
+  const std::vector<std::string> options = {"--panel-bytes", "20k", "--require-streaming", "whole.dml"};
+  const auto with = [&](std::vector<std::string> words) {
+    words.insert(words.end(), options.begin(), options.end());
+    return words;
+  };
+  const Finished here = cluster.Run(with({"run"}));
+  EXPECT_EQ(here.code, 5) << here.errors;
+  EXPECT_NE(here.errors.find("--require-streaming: 'svd' needs a value of 320000 bytes whole"),
+            std::string::npos)
+      << here.errors;
+  const Finished there = cluster.Run(with({"job", "submit", "--workers", "1"}));
+  EXPECT_EQ(there.code, here.code);
+  EXPECT_EQ(there.errors.substr(0, here.errors.size()), here.errors);
+  EXPECT_EQ(cluster.Run({"job", "submit", "--workers", "1", "whole.dml"}).code, 0);
+  cluster.EndAndExpectNothingLeft();
+}
+
 class LongJob {
  public:
   explicit LongJob(ClusterOfProcesses& cluster) : cluster_(cluster) {
