@@ -30,6 +30,7 @@ Result<Value> KernelBody::MakeLazy(const Prepared& prepared, std::span<const Val
     std::vector<const Value*> given;
     for (size_t i = 0; i < values.size(); ++i) given.push_back(is_given[i] ? &values[i] : nullptr);
     ops::KernelContext own = context;
+    own.cancelled = context.panels->cancelled();  // Of the run that reads them.
     Value rows;
     const Status status = kernels.Run({.node = *node,
                                        .phase = Phase::kWhole,

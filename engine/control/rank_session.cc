@@ -105,7 +105,22 @@ class RankSession : public Session {
   }
 
  private:
+  // Reads of panels end when the run is cancelled, wherever they are asked for.
+  class HeardByPanels {
+   public:
+    HeardByPanels(ops::PanelStore& panels, const std::atomic<bool>& cancelled) : panels_(panels) {
+      panels_.SetCancelled(&cancelled);
+    }
+    ~HeardByPanels() { panels_.SetCancelled(nullptr); }
+    HeardByPanels(const HeardByPanels&) = delete;
+    HeardByPanels& operator=(const HeardByPanels&) = delete;
+
+   private:
+    ops::PanelStore& panels_;
+  };
+
   Status Run(const std::function<Status(ControlProgram& control)>& run) {
+    const HeardByPanels heard(*context_.panels, cancelled_);
     begin_ns_ = context_.clock->MonotonicNs();
     Status status = blocks_.AddPlans();
     if (status.ok()) {

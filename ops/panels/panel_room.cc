@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "core/memory/counted_heap.h"
+#include "ops/base/kernel.h"
 
 namespace heddle::ops {
 namespace {
@@ -15,16 +16,18 @@ constexpr int64_t kPageBytes = 4096;
 
 }  // namespace
 
-// Adds up what is moved.
+// Adds up what is moved, until the run is cancelled.
 class PanelRoom::CountedFile : public SpillFile {
  public:
   CountedFile(PanelRoom& room, std::unique_ptr<SpillFile> file) : room_(room), file_(std::move(file)) {}
   Status WriteAt(int64_t offset, const void* bytes, int64_t count) override {
+    HEDDLE_RETURN_IF_ERROR(room_.CheckCancelled());
     HEDDLE_RETURN_IF_ERROR(file_->WriteAt(offset, bytes, count));
     room_.written_bytes_ += count;
     return OkStatus();
   }
   Status ReadAt(int64_t offset, void* bytes, int64_t count) const override {
+    HEDDLE_RETURN_IF_ERROR(room_.CheckCancelled());
     HEDDLE_RETURN_IF_ERROR(file_->ReadAt(offset, bytes, count));
     room_.read_bytes_ += count;
     return OkStatus();
@@ -169,6 +172,10 @@ void PanelRoom::SetSpilled(PanelSet* set, Panel* panel, std::shared_ptr<const Sp
   set->spilled_bytes += spilled->file_bytes();
   spilled_bytes_ += spilled->file_bytes();
   panel->spilled = std::move(spilled);
+}
+
+Status PanelRoom::CheckCancelled() const {
+  return IsCancelled(cancelled_) ? Cancelled("cancelled") : OkStatus();
 }
 
 PanelStatistics PanelRoom::Statistics() const {

@@ -106,6 +106,11 @@ class PanelRoom {
 
   /// Under the mutex: the sum of what is kept and spilled now, and of what was read and written.
   PanelStatistics Statistics() const;
+  /// PanelStore::SetCancelled.
+  void SetCancelled(const std::atomic<bool>* cancelled) { cancelled_ = cancelled; }
+  const std::atomic<bool>* cancelled() const { return cancelled_; }
+  /// kCancelled once that flag is set.
+  Status CheckCancelled() const;
   /// Counts what is made again.
   void NoteRemade(int64_t bytes) { remade_bytes_ += bytes; }
 
@@ -126,6 +131,7 @@ class PanelRoom {
   int64_t kept_bytes_ = 0;
   int64_t leaving_bytes_ = 0;
   int64_t spilled_bytes_ = 0;
+  std::atomic<const std::atomic<bool>*> cancelled_ = nullptr;
   std::atomic<int64_t> written_bytes_ = 0;
   std::atomic<int64_t> read_bytes_ = 0;
   std::atomic<int64_t> remade_bytes_ = 0;

@@ -69,6 +69,7 @@ class PanelsOfValue : public RowPanels {
     if (begin == end) return NoRows(begin);
     std::vector<RowSource> sources;
     for (Piece& piece : PiecesOf(begin, end)) {
+      HEDDLE_RETURN_IF_ERROR(room_.CheckCancelled());
       if (piece.panel == nullptr)
         HEDDLE_RETURN_IF_ERROR(Make(piece, &sources));
       else
@@ -352,6 +353,8 @@ class Store : public PanelStore {
     const std::lock_guard lock(mutex_);
     home_ = std::move(home);
   }
+  void SetCancelled(const std::atomic<bool>* cancelled) override { room_.SetCancelled(cancelled); }
+  const std::atomic<bool>* cancelled() const override { return room_.cancelled(); }
   PanelStatistics Statistics() const override {
     const std::lock_guard lock(room_.mutex());
     return room_.Statistics();

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -77,6 +78,10 @@ class PanelStore {
   virtual Status SetRoom(int64_t bytes) = 0;
   /// What makers of lazy values that begin from now on refer to: it lives as long as such a value does.
   virtual void SetHome(std::shared_ptr<const void> home) = 0;
+  /// A flag that whoever reads or writes panels looks at, and makers, while a run is at work: once it is set,
+  /// reads and writes end with kCancelled before their next chunk. nullptr: nobody asks them to end.
+  virtual void SetCancelled(const std::atomic<bool>* cancelled) = 0;
+  virtual const std::atomic<bool>* cancelled() const = 0;
   virtual PanelStatistics Statistics() const = 0;
 };
 

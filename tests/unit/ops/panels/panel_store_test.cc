@@ -46,6 +46,52 @@ TEST(PanelStoreTest, RowsOfEveryRangeAreTheSameBytesWhateverIsInMemory) {
   }
 }
 
+// A read ends before the chunk that comes after the request, and another one goes on where nobody asks.
+TEST(PanelStoreTest, ACancelledReadEndsAtItsNextChunk) {
+  std::atomic<bool> cancelled = false;
+  int64_t chunks = 0, last = 0;
+  FilesInMemory files;
+  const auto store = MakePanelStore(files, 1);
+  store->SetCancelled(&cancelled);
+  const auto make = [&](int64_t begin, int64_t end) {
+    if (++chunks == last) cancelled = true;
+    return Result<Value>(RowsOf(Kind::kDoubles, begin, end));
+  };
+  for (last = 1; last <= 4; ++last) {
+    const auto value = store->Lazy({kRows, ColumnsOf(Kind::kDoubles)}, false, make, /*is_costly=*/true);
+    // Every fifth row has a panel, so that a read of all rows makes what is between them, one after the
+    // other.
+    cancelled = false;
+    chunks = INT64_MIN;
+    for (int64_t row = 0; row < kRows; row += 5) ASSERT_TRUE(value->Rows(row, row + 1).ok());
+    chunks = 0;
+    EXPECT_EQ(value->Rows(0, kRows).status().code(), StatusCode::kCancelled);
+    EXPECT_EQ(chunks, last);
+    store->SetCancelled(nullptr);
+    EXPECT_TRUE(AreSameRows(*value->Rows(0, kRows), RowsOf(Kind::kDoubles, 0, kRows)));
+    store->SetCancelled(&cancelled);
+  }
+}
+
+// The same of rows that are in files, and of what has to go there.
+TEST(PanelStoreTest, ACancelledRunMovesNoMoreToAndFromFiles) {
+  std::atomic<bool> cancelled = false;
+  FilesInMemory files;
+  const auto store = MakePanelStore(files, 1);
+  ASSERT_TRUE(store->SetRoom(0).ok());
+  const auto value = *Collected(*store, Kind::kDoubles, kRows, kHeights);
+  store->SetCancelled(&cancelled);
+  ASSERT_TRUE(value->Rows(0, kRows).ok());
+  cancelled = true;
+  const int64_t read = store->Statistics().read_bytes, written = store->Statistics().written_bytes;
+  EXPECT_EQ(value->Rows(3, 30).status().code(), StatusCode::kCancelled);
+  EXPECT_EQ(Collected(*store, Kind::kDoubles, kRows, kHeights).status().code(), StatusCode::kCancelled);
+  EXPECT_EQ(store->Statistics().read_bytes, read);
+  EXPECT_EQ(store->Statistics().written_bytes, written);
+  cancelled = false;
+  EXPECT_TRUE(AreSameRows(*value->Rows(0, kRows), RowsOf(Kind::kDoubles, 0, kRows)));
+}
+
 TEST(PanelStoreTest, RowsOfEveryRangeAreTheSameBytesHoweverTheyAreMadeAgain) {
   for (const Kind kind : kKinds) {
     const int64_t all = BytesOfAll(kind);
