@@ -162,9 +162,8 @@ void Dispatcher::HandleForActor(const Message& message) {
   actor->Handle(message, *this);
   message_times_.Add(ThreadCpuNs() - start_ns - kernel_cpu_ns_);
   HEDDLE_DEBUG_CHECK(message_times_.WithinBound(), "messages are handled in bounded time (I10)");
-  StopUnlessOk(actor->CheckInvariants(/*quiet=*/false));  // I1-I3
-  if (const MemoryLedger* ledger = now_->active->instance->ledger())
-    StopUnlessOk(ledger->status());  // I8, I11
+  StopUnlessOk(actor->CheckInvariants(/*quiet=*/false));                                              // I1-I3
+  if (const MemoryLedger* ledger = now_->active->instance->ledger()) StopUnlessOk(ledger->status());  // I8
 }
 
 void Dispatcher::Abort(bool describe_waits) {

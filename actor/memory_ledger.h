@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <map>
 #include <mutex>
+#include <utility>
 
 #include "core/programs/plan.h"
 #include "core/values/value.h"
@@ -17,16 +18,14 @@ inline constexpr bool kMemoryIsChecked = false;
 inline constexpr bool kMemoryIsChecked = true;
 #endif
 
-/// Checks that the slots of one rank stay where the plan placed them (Register::offset): inside the block
-/// that the plan stated (I8), and never two of them at one place at a time (I11). Matrix memory itself comes
-/// from the process's pool, so it is the plan's promise that is checked here.
+/// Checks that the slots of one rank that are in use at one time take no more than the plan stated (I8).
+/// Matrix memory itself comes from the process's pool, so it is the plan's promise that is checked here.
 ///
 /// A slot is in use from the moment its producer begins to write it until its last reader on this rank says
-/// that it is through (not until that ACK arrives: nobody looks at the memory on the way). Registers without
-/// an offset are left alone. Thread-safe.
+/// that it is through (not until that ACK arrives: nobody looks at the memory on the way). Thread-safe.
 class MemoryLedger {
  public:
-  explicit MemoryLedger(int64_t block_bytes) : block_bytes_(block_bytes) {}
+  explicit MemoryLedger(int64_t peak_bytes) : peak_bytes_(peak_bytes) {}
 
   /// The producer begins to fill the slot; again for the same slot changes nothing.
   void BeginWrite(const Register& description, uint8_t slot);
@@ -45,23 +44,17 @@ class MemoryLedger {
   int64_t used_bytes() const;
 
  private:
-  struct Place {
-    int64_t end = 0;
-    RegisterId register_id = 0;
+  using SlotId = std::pair<RegisterId, uint8_t>;
+  struct Use {
+    int64_t bytes = 0;
     int readers = 0;
   };
-  static int64_t BeginOf(const Register& description, uint8_t slot) {
-    return description.offset + description.bytes * slot;
-  }
-  static bool IsPlaced(const Register& description) {
-    return description.offset != kNoOffset && description.bytes > 0;
-  }
   void Broken(Status status);
-  void Erase(int64_t begin);
+  void Erase(SlotId id);
 
-  const int64_t block_bytes_;
+  const int64_t peak_bytes_;
   mutable std::mutex mutex_;
-  std::map<int64_t, Place> places_;  ///< In use, by where they begin.
+  std::map<SlotId, Use> in_use_;
   int64_t used_bytes_ = 0;
   Status status_;
 };

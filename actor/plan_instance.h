@@ -42,7 +42,7 @@ class PlanInstance {
   void Begin(uint32_t run);
   /// Drops every value. Only while no host runs an actor.
   void Clear();
-  /// I1-I3, I8 and I11 (in debug builds), with `quiet` I12. Only while no host runs an actor.
+  /// I1-I3, I8 (in debug builds), with `quiet` I12. Only while no host runs an actor.
   Status CheckInvariants(bool quiet) const;
   /// Who knows of the memory in use; nullptr in release builds and for plans that place no registers.
   const MemoryLedger* ledger() const { return ledger_.get(); }

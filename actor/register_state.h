@@ -40,7 +40,7 @@ class RegisterState {
 
   bool IsRead(uint8_t slot) const { return slot < slots_.size() && slots_[slot].references > 0; }
 
-  /// The slot that Publish will take is being written from now on (I4, I11). Needs a free slot.
+  /// The slot that Publish will take is being written from now on (I4, I8). Needs a free slot.
   void BeginWrite() {
     HEDDLE_DEBUG_CHECK(HasFreeSlot(), "a slot is written only while nobody reads it (I4)");
     if constexpr (kMemoryIsChecked)

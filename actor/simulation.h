@@ -26,7 +26,7 @@ struct SimulationOptions {
   uint64_t seed = 0;
   int64_t abort_at_step = -1;    ///< Cancels the run on a random rank at this step; -1: never.
   int64_t most_delay_ns = 1000;  ///< Of a message between ranks, a pull, an act, the start of a rank.
-  bool check_invariants = true;  ///< I1-I3, I8, I11 after every step, I12 at the end.
+  bool check_invariants = true;  ///< I1-I3, I8 after every step, I12 at the end.
   /// One act in so many is launched on the device of its rank and comes back as a message; 0: none.
   int64_t launch_one_in = 3;
   /// An act takes Task::cost_ns, and values the time of their bytes; without, everything takes random times.

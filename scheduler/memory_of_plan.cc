@@ -3,11 +3,8 @@
 
 #include <algorithm>
 #include <limits>
-#include <span>
 
-#include "core/memory/block_pool.h"
 #include "core/programs/staged_tasks.h"
-#include "core/values/panels.h"
 #include "core/values/sizes.h"
 #include "ops/base/operator.h"
 #include "ops/base/stages.h"
@@ -20,14 +17,6 @@
 
 namespace heddle::scheduler {
 namespace {
-
-constexpr int64_t kMostOfBlock = int64_t{1} << 46;  // Beyond it no block is.
-
-// A register's place in the block of its rank, and what its slots take of the pool.
-struct Place {
-  int64_t begin = 0, end = 0;
-  int64_t pool_bytes = 0;
-};
 
 bool HasDisk(const Plan& plan) {
   return std::any_of(plan.streams.begin(), plan.streams.end(),
@@ -49,97 +38,7 @@ bool MakesHandle(const Plan& plan, const Task& task, size_t result) {
   return ops::IsCutByRows(form, result);
 }
 
-// The most of a set of places of which no two meet: of values that are there at one time, all places differ.
-int64_t MostAtOnce(std::vector<Place> places) {
-  std::sort(places.begin(), places.end(), [](const Place& a, const Place& b) { return a.end < b.end; });
-  std::vector<int64_t> most(places.size() + 1, 0);  // Of the first places.
-  for (size_t i = 0; i < places.size(); ++i) {
-    const auto behind =
-        std::upper_bound(places.begin(), places.begin() + static_cast<std::ptrdiff_t>(i), places[i].begin,
-                         [](int64_t begin, const Place& place) { return begin < place.end; });
-    const int64_t with =
-        SaturatingSum(most[static_cast<size_t>(behind - places.begin())], places[i].pool_bytes);
-    most[i + 1] = std::max(most[i], with);
-  }
-  return most.back();
-}
-
-// What the values of a rank take of the pool at one time.
-int64_t ValuesOn(const Plan& plan, int32_t rank) {
-  const TaskRange range = TasksOfRank(plan, rank);
-  std::vector<Place> places;
-  for (size_t i = range.first; i < range.last; ++i)
-    for (const RegisterId id : plan.tasks[i].produced) {
-      const Register& reg = plan.registers[static_cast<size_t>(id)];
-      if (reg.bytes <= 0 || reg.offset == kNoOffset) continue;
-      const int64_t bytes = SaturatingProduct(reg.bytes, reg.slots);
-      const int64_t held = SaturatingProduct(BlockBytesOf(reg.info), reg.slots);
-      places.push_back({reg.offset, SaturatingSum(reg.offset, bytes), std::max(held, bytes)});
-    }
-  return MostAtOnce(std::move(places));
-}
-
-std::vector<int64_t> ValuesOf(const Plan& plan) {
-  std::vector<int64_t> values;
-  for (int32_t rank = 0; rank < plan.ranks; ++rank) values.push_back(ValuesOn(plan, rank));
-  return values;
-}
-
-// The most bytes of a result whose size only the run tells. Sizes of operands are known.
-double MostBytes(const Graph& graph, const Node& node, ValueInfo result) {
-  const bool stacks = ops::HasRole(node, ops::Role::kRbind), joins = ops::HasRole(node, ops::Role::kCbind);
-  int64_t rows = 0, columns = 0;
-  double largest = 0, all = 0;
-  for (const NodeId input : node.inputs) {
-    if (input == kNoNode || !graph[input].info.IsTabular() || !graph[input].info.IsSized()) continue;
-    const ValueInfo& info = graph[input].info;
-    rows = stacks ? SaturatingSum(rows, info.shape.rows) : std::max(rows, info.shape.rows);
-    columns = joins ? SaturatingSum(columns, info.shape.columns) : std::max(columns, info.shape.columns);
-    const auto bytes = static_cast<double>(KnownBytes(info));
-    largest = std::max(largest, bytes);
-    all += bytes;
-  }
-  if (result.shape.rows == kUnknown) result.shape.rows = rows;
-  if (result.shape.columns == kUnknown) result.shape.columns = columns;
-  const auto of_shape = result.IsMatrix() ? static_cast<double>(KnownBytes(result)) : 0.0;
-  return std::max(of_shape, stacks || joins ? all : largest);
-}
-
 }  // namespace
-
-int64_t BlockBytesOf(const ValueInfo& info) {
-  const int64_t bytes = KnownBytes(info);
-  if (bytes <= 0 || bytes > kMostOfBlock) return std::max<int64_t>(bytes, 0);
-  const int64_t columns = info.IsFrame() ? std::max<int64_t>(1, info.shape.columns) : 1;
-  return SaturatingProduct(BlockPool::ClassBytes(CeilDivide(bytes, columns)), columns);
-}
-
-std::vector<int64_t> MostPoolBytes(const Plan& plan) {
-  const auto is_open = [](const ValueInfo& info) { return info.IsTabular() && !info.IsSized(); };
-  const auto has_open = [&](const Node& node) {
-    const std::span<const ValueInfo> results = ResultsOf(node);
-    return std::any_of(results.begin(), results.end(), is_open);
-  };
-  if (std::none_of(plan.graph.nodes.begin(), plan.graph.nodes.end(), has_open)) return ValuesOf(plan);
-  Plan most = plan;
-  for (const Task& task : plan.tasks) {
-    if (task.node == kNoNode || task.phase == Phase::kPartial) continue;
-    const Node& node = plan.graph[task.node];
-    const std::span<const ValueInfo> results = ResultsOf(node);
-    const bool has_share = task.phase == Phase::kWhole && task.total_rows > 0 && plan.ranks > 1;
-    const double share =
-        has_share ? static_cast<double>(task.row_end - task.row_begin) / static_cast<double>(task.total_rows)
-                  : 1;
-    for (size_t i = 0; i < task.produced.size() && i < results.size(); ++i) {
-      Register& reg = most.registers[static_cast<size_t>(task.produced[i])];
-      if (reg.control || reg.bytes > 0 || !is_open(reg.info) || !is_open(results[i])) continue;
-      const double bytes = share * MostBytes(plan.graph, node, results[i]);
-      reg.bytes = bytes < kMostOfBlock ? BlockPool::ClassBytes(static_cast<int64_t>(bytes)) : kMostOfBlock;
-    }
-  }
-  PlanMemory(&most);
-  return ValuesOf(most);
-}
 
 std::vector<bool> HandlesOf(const Plan& plan) {
   std::vector<bool> handles(plan.registers.size());
@@ -255,7 +154,8 @@ MemoryOfPlan MemoryOn(const Plan& plan, int32_t rank, int threads) {
         memory.panels = SaturatingSum(memory.panels, KnownBytes(reg.info));
     }
   }
-  memory.values = ValuesOn(plan, rank);
+  const auto at = static_cast<size_t>(rank);
+  memory.values = at < plan.pool_bytes.size() ? plan.pool_bytes[at] : 0;
   memory.in_transit = most_read + most_collected + waiting;
   return memory;
 }

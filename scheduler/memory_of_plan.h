@@ -11,8 +11,7 @@ namespace heddle::scheduler {
 /// What a plan takes on one rank, in bytes. Entries of CSR matrices are in none of these: a plan does not
 /// know how many there are.
 struct MemoryOfPlan {
-  /// The most that its values take at one time of the pool of blocks, which rounds blocks up, in whatever
-  /// order its tasks act: of values that share no place in Plan::peak_bytes.
+  /// Plan::pool_bytes.
   int64_t values = 0;
   /// What the panel store holds beside its room while it reads, joins and writes panels of the plan.
   int64_t in_transit = 0;
@@ -24,14 +23,6 @@ struct MemoryOfPlan {
 };
 /// `threads` compute on a rank.
 MemoryOfPlan MemoryOn(const Plan& plan, int32_t rank, int threads);
-
-/// Of the pool of blocks, for a value of that type and size; a frame has a block a column.
-int64_t BlockBytesOf(const ValueInfo& info);
-
-/// MemoryOfPlan::values of each rank, where each value whose size only the run tells is as large as it may
-/// be: with as many rows and columns as the largest operand, of rbind and cbind as all of them, and not
-/// smaller than an operand.
-std::vector<int64_t> MostPoolBytes(const Plan& plan);
 
 /// Which registers of a plan hold a handle to panels (core/values/row_panels.h), each with a bit.
 std::vector<bool> HandlesOf(const Plan& plan);

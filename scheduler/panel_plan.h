@@ -34,8 +34,8 @@ struct PanelOptions {
 /// (scheduler/staged_panels.h); ranges and rbind of panels are panels. Whatever else needs a value whole gets
 /// it whole.
 ///
-/// Needs: tasks as PlanBuilder makes them. Keeps: the bytes of every value: panels are multiples of the
-/// granule (docs/numerics.md 2). Slots, memory and liveness come afterwards.
+/// Needs: tasks as PlanBuilder makes them. Keeps: the bytes of every value: panels that are reduced are
+/// multiples of the granule (docs/numerics.md 2). Slots, memory and liveness come afterwards.
 Plan InPanels(const Plan& plan, const PanelOptions& options);
 
 }  // namespace heddle::scheduler

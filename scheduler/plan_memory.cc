@@ -7,12 +7,15 @@
 #include <set>
 #include <span>
 #include <string_view>
+#include <tuple>
 #include <utility>
 #include <vector>
 
+#include "core/memory/block_pool.h"
 #include "core/memory/ways_out_of_memory.h"
 #include "core/programs/staged_tasks.h"
 #include "core/programs/task_places.h"
+#include "core/values/panels.h"
 #include "core/values/sizes.h"
 #include "ops/base/operator.h"
 #include "scheduler/plan_passes.h"
@@ -21,7 +24,8 @@ namespace heddle::scheduler {
 namespace {
 
 constexpr int64_t kAlignment = 64;
-constexpr int64_t kLeastGuardedBytes = 64 << 10;  // Smaller registers are not worth an edge.
+constexpr int64_t kMostOfBlock = int64_t{1} << 46;  // Beyond it no block is.
+constexpr int64_t kLeastGuardedBytes = 64 << 10;    // Smaller registers are not worth an edge.
 constexpr size_t kMostOrderedTasks = 8192;  // Beyond it the bit sets would be larger than what they save.
 // Larger blocks are not counted to the byte: sums saturate, with some to spare for rounding up.
 constexpr int64_t kMostCounted = INT64_MAX - (int64_t{1} << 20);
@@ -38,9 +42,9 @@ struct Lifetime {
   int64_t offset = 0;
 };
 
-bool Meet(const Lifetime& a, const Lifetime& b) {
-  return a.offset < SaturatingSum(b.offset, b.bytes) && b.offset < SaturatingSum(a.offset, a.bytes);
-}
+int64_t EndOf(const Lifetime& lifetime) { return SaturatingSum(lifetime.offset, lifetime.bytes); }
+
+bool Meet(const Lifetime& a, const Lifetime& b) { return a.offset < EndOf(b) && b.offset < EndOf(a); }
 
 // Plans the block of one rank: tasks [first, last) of the plan.
 class RankMemory {
@@ -51,14 +55,14 @@ class RankMemory {
         size_(last - first),
         position_(std::span(plan.tasks).subspan(first, last - first)) {}
 
-  int64_t Run() {
+  /// Plan::peak_bytes and Plan::pool_bytes of the rank.
+  std::pair<int64_t, int64_t> Run() {
     FindPasses();
     FindOrder();
     FindLifetimes();
     const int64_t block = PlaceBest();
-    for (const Lifetime& lifetime : lifetimes_) RegisterOf(lifetime.id).offset = lifetime.offset;
     AddGuards();
-    return block;
+    return {block, MostOfPool()};
   }
 
  private:
@@ -210,16 +214,34 @@ class RankMemory {
           best_gap = gap;
           place = end_of_used;
         }
-        end_of_used = std::max(end_of_used, SaturatingSum(other->offset, other->bytes));
+        end_of_used = std::max(end_of_used, EndOf(*other));
       }
       lifetime->offset = place >= 0 ? place : end_of_used;
-      block = std::max(block, SaturatingSum(lifetime->offset, lifetime->bytes));
+      block = std::max(block, EndOf(*lifetime));
       placed.insert(
           std::upper_bound(placed.begin(), placed.end(), lifetime,
                            [](const Lifetime* a, const Lifetime* b) { return a->offset < b->offset; }),
           lifetime);
     }
     return block;
+  }
+
+  // The most that registers take of the pool of which no two meet: of those that are there at one time, all
+  // places differ.
+  int64_t MostOfPool() {
+    std::sort(lifetimes_.begin(), lifetimes_.end(),
+              [](const Lifetime& a, const Lifetime& b) { return EndOf(a) < EndOf(b); });
+    std::vector<int64_t> most(lifetimes_.size() + 1, 0);  // Of the first registers.
+    for (size_t i = 0; i < lifetimes_.size(); ++i) {
+      const auto behind = std::upper_bound(
+          lifetimes_.begin(), lifetimes_.begin() + static_cast<std::ptrdiff_t>(i), lifetimes_[i].offset,
+          [](int64_t begin, const Lifetime& lifetime) { return begin < EndOf(lifetime); });
+      const Register& reg = RegisterOf(lifetimes_[i].id);
+      const int64_t bytes = SaturatingProduct(std::max(BlockBytesOf(reg.info), reg.bytes), reg.slots);
+      most[i + 1] =
+          std::max(most[i], SaturatingSum(most[static_cast<size_t>(behind - lifetimes_.begin())], bytes));
+    }
+    return most.back();
   }
 
   // A register's producer waits for the readers of all that had its place before.
@@ -289,14 +311,73 @@ class RankMemory {
 
 void PlanMemory(Plan* plan) {
   plan->peak_bytes.assign(static_cast<size_t>(plan->ranks), 0);
+  plan->pool_bytes = plan->peak_bytes;
   size_t first = 0;
   while (first < plan->tasks.size()) {
     const uint32_t rank = plan->tasks[first].id.rank();
     size_t last = first;
     while (last < plan->tasks.size() && plan->tasks[last].id.rank() == rank) ++last;
-    plan->peak_bytes[rank] = RankMemory(*plan, first, last).Run();
+    std::tie(plan->peak_bytes[rank], plan->pool_bytes[rank]) = RankMemory(*plan, first, last).Run();
     first = last;
   }
+}
+
+namespace {
+
+// The most bytes of a result whose size only the run tells. Sizes of operands are known.
+double MostBytes(const Graph& graph, const Node& node, ValueInfo result) {
+  const bool stacks = ops::HasRole(node, ops::Role::kRbind), joins = ops::HasRole(node, ops::Role::kCbind);
+  int64_t rows = 0, columns = 0;
+  double largest = 0, all = 0;
+  for (const NodeId input : node.inputs) {
+    if (input == kNoNode || !graph[input].info.IsTabular() || !graph[input].info.IsSized()) continue;
+    const ValueInfo& info = graph[input].info;
+    rows = stacks ? SaturatingSum(rows, info.shape.rows) : std::max(rows, info.shape.rows);
+    columns = joins ? SaturatingSum(columns, info.shape.columns) : std::max(columns, info.shape.columns);
+    const auto bytes = static_cast<double>(KnownBytes(info));
+    largest = std::max(largest, bytes);
+    all += bytes;
+  }
+  if (result.shape.rows == kUnknown) result.shape.rows = rows;
+  if (result.shape.columns == kUnknown) result.shape.columns = columns;
+  const auto of_shape = result.IsMatrix() ? static_cast<double>(KnownBytes(result)) : 0.0;
+  return std::max(of_shape, stacks || joins ? all : largest);
+}
+
+}  // namespace
+
+std::vector<int64_t> MostPoolBytes(const Plan& plan) {
+  const auto is_open = [](const ValueInfo& info) { return info.IsTabular() && !info.IsSized(); };
+  const auto has_open = [&](const Node& node) {
+    const std::span<const ValueInfo> results = ResultsOf(node);
+    return std::any_of(results.begin(), results.end(), is_open);
+  };
+  if (std::none_of(plan.graph.nodes.begin(), plan.graph.nodes.end(), has_open)) return plan.pool_bytes;
+  Plan most = plan;
+  for (const Task& task : plan.tasks) {
+    if (task.node == kNoNode || task.phase == Phase::kPartial) continue;
+    const Node& node = plan.graph[task.node];
+    const std::span<const ValueInfo> results = ResultsOf(node);
+    const bool has_share = task.phase == Phase::kWhole && task.total_rows > 0 && plan.ranks > 1;
+    const double share =
+        has_share ? static_cast<double>(task.row_end - task.row_begin) / static_cast<double>(task.total_rows)
+                  : 1;
+    for (size_t i = 0; i < task.produced.size() && i < results.size(); ++i) {
+      Register& reg = most.registers[static_cast<size_t>(task.produced[i])];
+      if (reg.control || reg.bytes > 0 || !is_open(reg.info) || !is_open(results[i])) continue;
+      const double bytes = share * MostBytes(plan.graph, node, results[i]);
+      reg.bytes = bytes < kMostOfBlock ? BlockPool::ClassBytes(static_cast<int64_t>(bytes)) : kMostOfBlock;
+    }
+  }
+  PlanMemory(&most);
+  return most.pool_bytes;
+}
+
+int64_t BlockBytesOf(const ValueInfo& info) {
+  const int64_t bytes = KnownBytes(info);
+  if (bytes <= 0 || bytes > kMostOfBlock) return std::max<int64_t>(bytes, 0);
+  const int64_t columns = info.IsFrame() ? std::max<int64_t>(1, info.shape.columns) : 1;
+  return SaturatingProduct(BlockPool::ClassBytes(CeilDivide(bytes, columns)), columns);
 }
 
 namespace {

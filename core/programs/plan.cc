@@ -175,7 +175,6 @@ void AppendRegister(const Register& reg, std::string* out) {
   AppendField("slots", reg.slots, 1, out);
   if (reg.control) out->append(" control");
   AppendField("bytes", reg.bytes, 0, out);
-  AppendField("offset", reg.offset, kNoOffset, out);
   AppendInfo(reg.info, out);
   out->push_back('\n');
 }
@@ -189,7 +188,6 @@ Register ReadRegister(TextReader& reader) {
   if (reader.AcceptWord("slots")) reg.slots = reader.Integer32();
   reg.control = reader.AcceptWord("control");
   reg.bytes = ReadField(reader, "bytes", 0);
-  reg.offset = ReadField(reader, "offset", kNoOffset);
   reg.info = reader.Info();
   return reg;
 }
@@ -257,6 +255,15 @@ StreamDescription ReadStream(TextReader& reader) {
   return stream;
 }
 
+void AppendBytesOfRanks(std::string_view word, const std::vector<int64_t>& ranks, std::string* out) {
+  for (const int64_t bytes : ranks) {
+    out->append(word);
+    out->push_back(' ');
+    AppendInteger(bytes, out);
+    out->push_back('\n');
+  }
+}
+
 Binding ReadBinding(TextReader& reader) {
   Binding binding;
   binding.variable = reader.Quoted();
@@ -291,11 +298,8 @@ std::string Plan::ToText() const {
   for (const Register& reg : registers) AppendRegister(reg, &text);
   for (const Binding& binding : live_in) AppendBinding("live_in", binding, &text);
   for (const Binding& binding : live_out) AppendBinding("live_out", binding, &text);
-  for (const int64_t bytes : peak_bytes) {
-    text.append("peak_bytes ");
-    AppendInteger(bytes, &text);
-    text.push_back('\n');
-  }
+  AppendBytesOfRanks("peak_bytes", peak_bytes, &text);
+  AppendBytesOfRanks("pool_bytes", pool_bytes, &text);
   return text;
 }
 
@@ -319,6 +323,7 @@ Result<Plan> Plan::Parse(std::string_view text) {
   while (reader.AcceptWord("live_in")) plan.live_in.push_back(ReadBinding(reader));
   while (reader.AcceptWord("live_out")) plan.live_out.push_back(ReadBinding(reader));
   while (reader.AcceptWord("peak_bytes")) plan.peak_bytes.push_back(reader.Integer());
+  while (reader.AcceptWord("pool_bytes")) plan.pool_bytes.push_back(reader.Integer());
   if (!reader.AtEnd()) reader.Fail("a line of a plan");
   HEDDLE_RETURN_IF_ERROR(reader.status());
   return plan;

@@ -49,7 +49,6 @@ enum class TaskKind : uint8_t {
 std::string_view Name(TaskKind kind);
 
 using RegisterId = int32_t;
-constexpr int64_t kNoOffset = -1;
 
 /// One physical instance of an operator on one rank.
 struct Task {
@@ -88,10 +87,7 @@ struct Register {
   bool control = false;  ///< Zero bytes; carries order only.
   int64_t bytes = 0;  ///< Upper bound of one slot; 0 for scalars and control. The entries of a CSR matrix are
                       ///< not in it: they are counted when they are allocated.
-  int64_t offset =
-      kNoOffset;   ///< Place of its slots, one behind the other, in the block of its rank. Registers that
-                   ///< share a place are never filled at the same time (invariant I11).
-  ValueInfo info;  ///< Of the local piece (rows of this rank).
+  ValueInfo info;     ///< Of the local piece (rows of this rank).
 };
 
 /// How the ranks share out an operator that they compute in stages (ops/base/stages.h).
@@ -123,8 +119,9 @@ struct Plan {
   std::vector<Register> registers;  ///< registers[i].id == i
   std::vector<Binding> live_in;
   std::vector<Binding> live_out;
-  std::vector<int64_t> peak_bytes;  ///< Per rank: size of its block, which no interleaving of acts outgrows
-                                    ///< (I8); checked before the plan runs.
+  std::vector<int64_t> peak_bytes;  ///< Per rank: what its registers take at most, whatever the interleaving
+                                    ///< of acts (I8); checked before the plan runs.
+  std::vector<int64_t> pool_bytes;  ///< Per rank: the same as the pool of blocks rounds sizes up.
 
   std::string ToText() const;
   static Result<Plan> Parse(std::string_view text);

@@ -32,11 +32,9 @@ class Verifier {
     for (const Register& reg : plan_.registers) HEDDLE_RETURN_IF_ERROR(CheckRegister(reg));
     for (const auto* bindings : {&plan_.live_in, &plan_.live_out})
       for (const Binding& binding : *bindings) HEDDLE_RETURN_IF_ERROR(CheckBinding(binding));
-    if (!plan_.peak_bytes.empty() && plan_.peak_bytes.size() != static_cast<size_t>(plan_.ranks))
-      return Internal("broken plan: peak bytes of {} ranks, not {}", plan_.peak_bytes.size(), plan_.ranks);
-    for (const Register& reg : plan_.registers)
-      if (reg.offset != kNoOffset && !IsInBlock(reg))
-        return Broken(reg, "lies outside the block of its rank");
+    for (const auto* bytes : {&plan_.peak_bytes, &plan_.pool_bytes})
+      if (!bytes->empty() && bytes->size() != static_cast<size_t>(plan_.ranks))
+        return Internal("broken plan: peak bytes of {} ranks, not {}", bytes->size(), plan_.ranks);
     return OkStatus();
   }
 
@@ -83,12 +81,6 @@ class Verifier {
         (length != kUnknown && split.Length() != length))
       return broken("has cuts that do not ascend to its length");
     return OkStatus();
-  }
-
-  bool IsInBlock(const Register& reg) const {
-    const uint32_t rank = reg.producer.rank();
-    if (reg.offset < 0 || rank >= plan_.peak_bytes.size()) return false;
-    return reg.bytes <= (plan_.peak_bytes[rank] - reg.offset) / reg.slots;
   }
 
   // Ids, ranges, and who makes and reads what according to the tasks.

@@ -21,6 +21,7 @@
 #include "engine/session/planning.h"
 #include "engine/variables/random_seeds.h"
 #include "scheduler/memory_of_plan.h"
+#include "scheduler/plan_memory.h"
 
 namespace heddle::engine {
 namespace {

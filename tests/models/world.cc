@@ -24,7 +24,7 @@ World::World(const ModelInstance& instance) : instance_(instance) {
   for (uint32_t lane = 0; lane < instance.plans.size(); ++lane) {
     for (uint32_t rank = 0; rank < ranks_; ++rank)
       parties_.push_back(std::make_unique<Party>(*this, parties_.size(), rank, lane));
-    for (const Register& made : instance.plans[lane]->registers) has_places_ |= made.offset != kNoOffset;
+    has_peak_ |= !instance.plans[lane]->peak_bytes.empty();
   }
   AddChannels();
   AddEvents();
@@ -211,7 +211,7 @@ bool World::Do(size_t event) {
       break;
   }
   party.Check();
-  if (has_places_) CheckPlaces();
+  if (has_peak_) CheckPeak();
   if (IsOver()) CheckEnd();
   return why_.empty();
 }
@@ -229,27 +229,20 @@ void World::CheckEnd() {
     if (party->LeavesSomething()) Broken("I12: pulls, kernels or errors are left after the end of the run");
 }
 
-// I11: no two slots that share memory are in use at a time: being written, announced, or read.
-void World::CheckPlaces() {
-  struct Use {
-    int64_t begin, end;
-    size_t party;
-  };
-  std::vector<Use> uses;
+// I8: slots that are in use at a time take no more than the plan says: being written, announced, or read.
+void World::CheckPeak() {
   for (size_t number = 0; number < parties_.size(); ++number) {
-    const auto use = [&](const Register& made, uint8_t slot) {
-      const int64_t begin = made.offset + slot * made.bytes;
-      uses.push_back({begin, begin + made.bytes, number});
-    };
-    for (const Actor& actor : parties_[number]->instance().actors()) {
+    const PlanInstance& instance = parties_[number]->instance();
+    if (instance.plan().peak_bytes.empty()) continue;
+    int64_t used_bytes = 0;
+    for (const Actor& actor : instance.actors()) {
       for (const RegisterState* made : actor.produced()) {
         const Register& description = made->description();
-        if (description.offset == kNoOffset) continue;
         if (ActorSnapshot::CountersOf(actor).flight != Flight::kNone && ActorSnapshot::HasNextSlot(*made))
-          use(description, ActorSnapshot::NextSlot(*made));
+          used_bytes += description.bytes;
         for (int slot = 0; slot < description.slots; ++slot) {
           bool is_read = false;
-          for (const Actor& reader : parties_[number]->instance().actors())
+          for (const Actor& reader : instance.actors())
             for (const InputEdge& edge : reader.edges())
               for (int i = 0; edge.source == made && i < edge.queue.size(); ++i)
                 is_read |= edge.queue.At(i) == slot;
@@ -258,15 +251,13 @@ void World::CheckPlaces() {
               is_read |= channel.to == number && channel.from == number &&
                          message.type == MessageType::kReady && message.register_id == description.id &&
                          message.slot == slot;
-          if (is_read) use(description, static_cast<uint8_t>(slot));
+          if (is_read) used_bytes += description.bytes;
         }
       }
     }
+    if (used_bytes > instance.plan().peak_bytes[parties_[number]->rank()])
+      return Broken("I8: slots that are in use at a time take more than the plan says");
   }
-  for (size_t i = 0; i < uses.size(); ++i)
-    for (size_t j = 0; j < i; ++j)
-      if (uses[i].party == uses[j].party && uses[i].begin < uses[j].end && uses[j].begin < uses[i].end)
-        return Broken("I11: two slots at one place are in use at a time");
 }
 
 void World::Save(uint8_t* bytes) {

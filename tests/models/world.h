@@ -87,7 +87,7 @@ class World {
   void Broken(std::string why) {
     if (why_.empty()) why_ = std::move(why);
   }
-  void CheckPlaces();
+  void CheckPeak();
   void CheckEnd();
 
   ModelInstance instance_;
@@ -98,7 +98,7 @@ class World {
   std::vector<Happening> happenings_;
   size_t most_bytes_ = 0;
   uint32_t ranks_ = 1;
-  bool has_places_ = false;   ///< Some registers share memory.
+  bool has_peak_ = false;     ///< Some plan says what its registers take at most.
   bool had_trouble_ = false;  ///< What may happen once a history has happened.
   Choice choice_ = Choice::kInline;
   std::vector<uint8_t> saved_;  ///< The last state that was saved or loaded.

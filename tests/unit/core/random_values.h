@@ -221,13 +221,13 @@ class RandomValues {
       reg.slots = Sometimes() ? Number32() : 1;
       reg.control = Sometimes();
       reg.bytes = Sometimes() ? Number() : 0;
-      if (Sometimes()) reg.offset = Number();
       reg.info = Info();
       plan.registers.push_back(std::move(reg));
     }
     plan.live_in = Bindings();
     plan.live_out = Bindings();
     for (int64_t n = Below(4); n > 0; --n) plan.peak_bytes.push_back(Number());
+    for (int64_t n = Below(4); n > 0; --n) plan.pool_bytes.push_back(Number());
     return plan;
   }
 
@@ -362,12 +362,12 @@ inline void ExpectSame(const Plan& a, const Plan& b) {
     EXPECT_EQ(x.slots, y.slots);
     EXPECT_EQ(x.control, y.control);
     EXPECT_EQ(x.bytes, y.bytes);
-    EXPECT_EQ(x.offset, y.offset);
     EXPECT_EQ(x.info, y.info);
   }
   ExpectSame(a.live_in, b.live_in);
   ExpectSame(a.live_out, b.live_out);
   EXPECT_EQ(a.peak_bytes, b.peak_bytes);
+  EXPECT_EQ(a.pool_bytes, b.pool_bytes);
 }
 
 }  // namespace heddle

@@ -223,11 +223,9 @@ TEST(VerifyPlanTest, EachFaultIsNamed) {
       {"bound to no node", [](Plan& p) { p.live_in[0].node = 5; }},
       {"peak bytes of 1 ranks", [](Plan& p) { p.peak_bytes.pop_back(); }},
       {"negative cost", [](Plan& p) { p.tasks[0].cost_ns = -2; }},
-      {"outside the block of its rank", [](Plan& p) { p.registers[0].offset = -2; }},
-      {"outside the block of its rank",
+      {"peak bytes of 3 ranks",
        [](Plan& p) {
-         p.registers[0].bytes = 40;
-         p.registers[0].offset = 32;
+         p.pool_bytes = {64, 64, 64};
        }},
   };
   for (const auto& [why, damage] : cases) {
