@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "actor/task_body.h"
-#include "ops/io/formats/file_format.h"
+#include "ops/base/operator.h"
 #include "ops/panels/panel_store.h"
 
 namespace heddle::actor {
@@ -20,12 +20,14 @@ Result<Value> KernelBody::MakeLazy(const Prepared& prepared, std::span<const Val
     values.push_back(input == nullptr ? Value() : *input);
     is_given.push_back(input != nullptr);
   }
-  HEDDLE_ASSIGN_OR_RETURN(const bool is_costly, ops::IsCostlyToMakeAgain(*prepared.node, inputs, context_));
-  HEDDLE_ASSIGN_OR_RETURN(std::string origin, ops::OriginOf(*prepared.node, inputs, context_));
+  ops::RowOrigin origin;
+  if (prepared.op != nullptr && prepared.op->row_origin != nullptr) {
+    HEDDLE_ASSIGN_OR_RETURN(origin, prepared.op->row_origin(*prepared.node, inputs, context_));
+  }
   // The plan has the node; the context is that of this run, with its seeds.
   auto make = [plan = plan_, &kernels = kernels_, context = context_, node = prepared.node, op = prepared.op,
                infos = prepared.input_infos, values = std::move(values), is_given = std::move(is_given),
-               origin, first = task.row_begin,
+               fingerprint = origin.fingerprint, first = task.row_begin,
                total = task.total_rows](int64_t begin, int64_t end) -> Result<Value> {
     std::vector<const Value*> given;
     for (size_t i = 0; i < values.size(); ++i) given.push_back(is_given[i] ? &values[i] : nullptr);
@@ -43,16 +45,18 @@ Result<Value> KernelBody::MakeLazy(const Prepared& prepared, std::span<const Val
                                        .op = op},
                                       {&rows, 1});
     // Rows of another version of a file are none of this value.
-    const Result<std::string> now = ops::OriginOf(*node, given, own);
-    if (now.ok() && *now != origin)
-      return DataLoss("cannot read '{}': it changed while the script ran", given[0]->scalar().ToText())
-          .At(node->position);
+    if (op != nullptr && op->row_origin != nullptr) {
+      const Result<ops::RowOrigin> now = op->row_origin(*node, given, own);
+      if (now.ok() && now->fingerprint != fingerprint)
+        return DataLoss("cannot read '{}': it changed while the script ran", given[0]->scalar().ToText())
+            .At(node->position);
+    }
     if (!status.ok()) return status.At(node->position);
     return rows;
   };
   const ValueInfo& info = prepared.node->info;
   return Value(context_.panels->Lazy({task.row_end - task.row_begin, info.shape.columns}, info.IsFrame(),
-                                     std::move(make), is_costly, std::move(origin)));
+                                     std::move(make), origin.is_costly, std::move(origin.fingerprint)));
 }
 
 }  // namespace heddle::actor

@@ -14,7 +14,6 @@
 #include "ops/base/stages.h"
 #include "ops/cells/column_pieces.h"
 #include "ops/frame/row_pieces.h"
-#include "ops/io/formats/file_format.h"
 #include "ops/panels/staged_run.h"
 #include "ops/panels/view_panels.h"
 
@@ -124,9 +123,8 @@ KernelBody::Work KernelBody::WorkOf(const Task& task, const Node* node) {
     return Work::kAppend;
   if (task.phase == Phase::kPanels) {
     if (task.kind == TaskKind::kAccumulate) return task.panel_rows > 0 ? Work::kCollect : Work::kCollectParts;
-    const bool takes_panels =
-        node != nullptr && ops::HasRole(*node, {ops::Role::kRange, ops::Role::kRbind, ops::Role::kProduct});
-    return takes_panels ? Work::kKernel : Work::kLazy;
+    const ops::Operator* const op = node == nullptr ? nullptr : ops::FindOperator(node->op);
+    return op != nullptr && op->panel_use != nullptr ? Work::kKernel : Work::kLazy;
   }
   switch (task.kind) {
     case TaskKind::kCopy:

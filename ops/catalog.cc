@@ -367,6 +367,11 @@ RowUse RowUseOf(const Node& node) {
   return op == nullptr ? RowUse::kNone : op->fusion.use;
 }
 
+PanelUse PanelUseOf(const Graph& graph, const Node& node) {
+  const Operator* op = FindOperator(node.op);
+  return op == nullptr || op->panel_use == nullptr ? PanelUse::kNone : op->panel_use(graph, node);
+}
+
 InputUse InputUseOf(const Node& node, std::span<const ValueInfo> inputs, int i) {
   const Operator* op = FindOperator(node.op);
   return op && op->input_use ? op->input_use(node, inputs, i) : InputUse::kWhole;

@@ -10,15 +10,13 @@
 #include "core/values/sizes.h"
 #include "ops/base/split.h"
 #include "ops/base/stages.h"
-#include "ops/io/formats/write_stages.h"
 #include "ops/panels/staged_run.h"
-#include "ops/product/product_of_panels.h"
 
 namespace heddle::scheduler {
 namespace {
 
 constexpr RegisterId kNone = -1;
-constexpr int64_t kLeastHeldByProduct = 64 << 10;
+constexpr int64_t kLeastHeldOfBlocks = 64 << 10;
 
 bool SameRows(const TaskRole& a, const TaskRole& b) { return a.begin == b.begin && a.end == b.end; }
 
@@ -120,9 +118,9 @@ bool PanelRoles::ReadsRows(const Task& task, size_t i) const {
 bool PanelRoles::TakesPanels(const Task& task) const {
   if (task.phase == Phase::kShape) return task.kind == TaskKind::kCompute;
   const Node* const node = NodeOf(task);
-  return node != nullptr && (task.phase == Phase::kWhole || task.phase == Phase::kStage) &&
-         (ops::IsSize(*node) || (ops::HasRole(*node, ops::Role::kWrite) &&
-                                 ops::WriteOfPanelsOf(plan_.graph, *node) != ops::WriteOfPanels::kWhole));
+  if (node == nullptr || (task.phase != Phase::kWhole && task.phase != Phase::kStage)) return false;
+  const ops::PanelUse use = ops::PanelUseOf(plan_.graph, *node);
+  return use == ops::PanelUse::kReads || use == ops::PanelUse::kAppends;
 }
 
 bool PanelRoles::TakesPanels(size_t task, size_t input) const {
@@ -151,10 +149,11 @@ bool PanelRoles::HasRoleOfPanels(size_t i, ops::RowRule rule) {
   if (task.phase != Phase::kWhole || task.kind != TaskKind::kCompute || TakesPanels(task)) return false;
   TaskRole& role = roles_[i];
   const std::vector<ValueInfo> infos = InfosOf(node);
-  if (rule == ops::RowRule::kWhole && ops::HasRole(node, {ops::Role::kRange, ops::Role::kRbind})) {
-    const size_t count = ops::HasRole(node, ops::Role::kRange) ? 1 : infos.size();
-    for (size_t input = 0; input < count && !role.takes_panels; ++input)
-      role.takes_panels = IsPanelled(task.consumed[input]) || IsHandle(task.consumed[input]);
+  const ops::PanelUse use = ops::PanelUseOf(plan_.graph, node);
+  if (rule == ops::RowRule::kWhole && use == ops::PanelUse::kViews) {
+    for (size_t input = 0; input < infos.size() && !role.takes_panels; ++input)
+      role.takes_panels = task.consumed[input] != kNone &&
+                          (IsPanelled(task.consumed[input]) || IsHandle(task.consumed[input]));
     return role.takes_panels;
   }
   bool has_large = rule == ops::RowRule::kWhole;  // What it would need whole.
@@ -162,10 +161,10 @@ bool PanelRoles::HasRoleOfPanels(size_t i, ops::RowRule rule) {
     has_large = infos[input].IsTabular() && infos[input].IsSized() && !ReadsRows(task, input) &&
                 ops::BytesToMove(infos[input]) > static_cast<double>(options_.stage_bytes);
   if (!has_large) return false;
-  if (ops::HasRole(node, ops::Role::kProduct) && ops::MultipliesPanels(node, infos)) {
+  if (use == ops::PanelUse::kComputes) {
     role.takes_panels = IsWanted(task.consumed[0]) || IsWanted(task.consumed[1]);
     // The less, the more often operands are read.
-    role.held_bytes = std::max(2 * options_.stage_bytes, kLeastHeldByProduct);
+    role.held_bytes = std::max(2 * options_.stage_bytes, kLeastHeldOfBlocks);
     return role.takes_panels;
   }
   // Of a task that has a share of the rows, the stages of all of them say nothing.
@@ -190,12 +189,11 @@ bool PanelRoles::HasRole(size_t i) const {
 // stages.
 bool PanelRoles::AppendsPanels(size_t i) const {
   const Task& task = tasks_[i];
-  const Node& node = plan_.graph[task.node];
-  if (plan_.ranks > 1 || task.phase != Phase::kWhole || !ops::HasRole(node, ops::Role::kWrite)) return false;
+  if (plan_.ranks > 1 || task.phase != Phase::kWhole ||
+      ops::PanelUseOf(plan_.graph, plan_.graph[task.node]) != ops::PanelUse::kAppends)
+    return false;
   const RegisterId rows = task.consumed[0];
-  const bool comes_in_panels = IsPanelled(rows) || IsHandle(rows);
-  return comes_in_panels && InfoOf(rows).IsSized() &&
-         ops::WriteOfPanelsOf(plan_.graph, node) == ops::WriteOfPanels::kAppended;
+  return (IsPanelled(rows) || IsHandle(rows)) && InfoOf(rows).IsSized();
 }
 
 void PanelRoles::FindRole(size_t i) {

@@ -16,7 +16,6 @@
 #include "engine/blocks/amount.h"
 #include "ops/base/operator.h"
 #include "ops/fused/fused.h"
-#include "ops/io/formats/file_format.h"
 #include "ops/panels/staged_run.h"
 #include "scheduler/memory_of_plan.h"
 #include "scheduler/plan_passes.h"
@@ -33,7 +32,8 @@ const Register& RegisterOf(const Plan& plan, RegisterId id) {
 // Whether rows that a task makes when they are read take long to make.
 bool IsCostly(const Plan& plan, const Task& task, ops::Files* files) {
   const Node& node = plan.graph[task.node];
-  if (!ops::HasRole(node, ops::Role::kRead)) return false;
+  const ops::Operator& op = *ops::FindOperator(node.op);
+  if (op.row_origin == nullptr) return false;
   const std::optional<Scalar> path = compiler::LiteralPath(plan.graph, node);
   if (!path || files == nullptr) return true;
   ops::KernelContext context;
@@ -41,8 +41,8 @@ bool IsCostly(const Plan& plan, const Task& task, ops::Files* files) {
   const Value value(*path);
   std::vector<const Value*> inputs(node.inputs.size(), nullptr);
   inputs[0] = &value;
-  const Result<bool> costly = ops::IsCostlyToMakeAgain(node, inputs, context);
-  return !costly.ok() || *costly;
+  const Result<ops::RowOrigin> origin = op.row_origin(node, inputs, context);
+  return !origin.ok() || origin->is_costly;
 }
 
 // How a task acts on panels.
@@ -58,8 +58,14 @@ OnPanels OnPanelsOf(const Plan& plan, const Task& task) {
   if (task.phase != Phase::kPanels || task.kind != TaskKind::kCompute) return OnPanels::kNone;
   if (FindStaged(plan, task.node) != nullptr) return OnPanels::kStages;
   const Node& node = plan.graph[task.node];
-  if (ops::HasRole(node, {ops::Role::kRange, ops::Role::kRbind})) return OnPanels::kView;
-  return ops::HasRole(node, ops::Role::kProduct) ? OnPanels::kBlocks : OnPanels::kLazy;
+  switch (ops::PanelUseOf(plan.graph, node)) {
+    case ops::PanelUse::kViews: return OnPanels::kView;
+    case ops::PanelUse::kComputes: return OnPanels::kBlocks;
+    case ops::PanelUse::kReads:
+    case ops::PanelUse::kAppends:
+    case ops::PanelUse::kNone: break;
+  }
+  return OnPanels::kLazy;
 }
 bool IsLazy(const Plan& plan, const Task& task) { return OnPanelsOf(plan, task) == OnPanels::kLazy; }
 bool IsCollected(const Task& task) {
@@ -134,7 +140,7 @@ class PlanMemoryText {
   // Of an operator whose rows are those of its operands: its task on one of several workers.
   bool IsViewOfParts(const Task& task) const {
     return task.kind == TaskKind::kCompute && task.phase == Phase::kSlice && task.node != kNoNode &&
-           ops::HasRole(plan_.graph[task.node], {ops::Role::kRange, ops::Role::kRbind}) &&
+           ops::PanelUseOf(plan_.graph, plan_.graph[task.node]) == ops::PanelUse::kViews &&
            IsHandle(task.produced[0]);
   }
   // The task reads rows from a handle.

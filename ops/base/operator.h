@@ -48,6 +48,23 @@ struct Cost {
   double bytes = 0;
 };
 
+/// What an operator does itself with handles to row panels (core/values/row_panels.h), in place of matrices.
+enum class PanelUse : uint8_t {
+  kNone,      ///< Nothing: its kernel gets the rows that it needs.
+  kReads,     ///< The kernel reads rows as it needs them, and makes no handle.
+  kAppends,   ///< The same. Where rows pass in panels, its effect grows by each of them (AppendedWrite).
+  kViews,     ///< The result is a handle to rows of its operands, which are read when somebody reads it.
+  kComputes,  ///< The result is a handle to rows that the kernel computes from blocks of its operands.
+};
+
+/// Where the rows of a kGenerate operator come from, whose handle makes them when they are read
+/// (ops/panels/panel_store.h).
+struct RowOrigin {
+  /// Whether making them takes longer than reading them from a spill file: numbers of text, compressed bytes.
+  bool is_costly = false;
+  std::string fingerprint = {};  ///< Of the file, whose change changes the rows; "": of nothing that changes.
+};
+
 struct Aggregate;   // ops/aggregate/aggregate.h
 class AdjointCall;  // ops/base/adjoint.h
 struct StagedForm;  // ops/base/stages.h
@@ -86,9 +103,14 @@ struct Operator {
   /// Of kMixed: whether result `i` is a reduction.
   bool (*reduces)(const Node& node, size_t i) = nullptr;
   InputUse (*input_use)(const Node& node, std::span<const ValueInfo> inputs,
-                        int i) = nullptr;  ///< nullptr: kWhole
-  const StagedForm* staged = nullptr;      ///< How all ranks compute it in stages, by columns or in parts:
-                                           ///< ways that stand behind each other (StagedForm::other).
+                        int i) = nullptr;                                 ///< nullptr: kWhole
+  PanelUse (*panel_use)(const Graph& graph, const Node& node) = nullptr;  ///< Of a node of it. nullptr: kNone
+  /// Of kGenerate, before any rows are made: fails as reading them does where the file is not there. nullptr:
+  /// as RowOrigin is without anything.
+  Result<RowOrigin> (*row_origin)(const Node& node, std::span<const Value* const> inputs,
+                                  const KernelContext& context) = nullptr;
+  const StagedForm* staged = nullptr;  ///< How all ranks compute it in stages, by columns or in parts:
+                                       ///< ways that stand behind each other (StagedForm::other).
   Cost (*cost)(const Node& node, std::span<const ValueInfo> inputs) = nullptr;  ///< nullptr: reads + writes
   /// Computes call.phase: kWhole everything (for kReduce: kPartial, then kFinish), kPartial, kFinish.
   Result<Value> (*run)(const KernelCall& call) = nullptr;
@@ -182,8 +204,9 @@ Role RoleOf(const Node& node);          ///< kNone for those.
 /// operators of the role, mostly a single one, which takes less time than to find the operator.
 bool HasRole(const Node& node, Role role);
 bool HasRole(const Node& node, std::initializer_list<Role> roles);
-bool IsSize(const Node& node);      ///< nrow, ncol and length of a value.
-RowUse RowUseOf(const Node& node);  ///< kNone for those.
+bool IsSize(const Node& node);                              ///< nrow, ncol and length of a value.
+RowUse RowUseOf(const Node& node);                          ///< kNone for those.
+PanelUse PanelUseOf(const Graph& graph, const Node& node);  ///< kNone for those.
 InputUse InputUseOf(const Node& node, std::span<const ValueInfo> inputs, int i);
 Cost CostOf(const Node& node, std::span<const ValueInfo> inputs);
 /// KernelCall::total_rows of a call on whole values: of the dimension that the row rule would cut.

@@ -14,4 +14,8 @@ inline RowRule RowWise(const Node&, std::span<const ValueInfo>) { return RowRule
 /// For StagedForm::applies: the size of the result is known before the run.
 inline bool IsSized(const Node& node, std::span<const ValueInfo>) { return node.info.IsSized(); }
 
+/// Operator::panel_use, whatever the call.
+inline PanelUse ReadsPanels(const Graph&, const Node&) { return PanelUse::kReads; }
+inline PanelUse ViewsPanels(const Graph&, const Node&) { return PanelUse::kViews; }
+
 }  // namespace heddle::ops

@@ -12,6 +12,7 @@
 #include "ops/base/arguments.h"
 #include "ops/base/columns.h"
 #include "ops/base/parallel.h"
+#include "ops/base/row_rules.h"
 #include "ops/catalog.h"
 #include "ops/cells/frame_columns.h"
 #include "ops/cells/move_cells.h"
@@ -401,6 +402,7 @@ constexpr Operator kOperators[] = {
      .infer = InferIndex,
      .row_rule = IndexRowRule,
      .input_use = FirstByRows,
+     .panel_use = ViewsPanels,
      .staged = &kIndexStages,
      .cost = IndexCost,
      .run = RunIndex,

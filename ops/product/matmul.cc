@@ -83,9 +83,15 @@ bool TakesSingles(const KernelCall& call) {
   return !IsNarrow(b.columns()) || (!a.IsSparse() && a.columns() <= kColumnChunk);
 }
 
+PanelUse PanelUseOfProduct(const Graph& graph, const Node& node) {
+  const ValueInfo inputs[] = {graph[node.inputs[0]].info, graph[node.inputs[1]].info};
+  return MultipliesPanels(node, inputs) ? PanelUse::kComputes : PanelUse::kNone;
+}
+
 constexpr Operator Describe(std::string_view name, Role role, Result<Value> (*run)(const KernelCall&),
                             bool (*takes_singles)(const KernelCall&), FusionTraits fusion,
-                            const StagedForm* staged, std::string_view adjoints) {
+                            const StagedForm* staged, std::string_view adjoints,
+                            PanelUse (*panel_use)(const Graph&, const Node&) = nullptr) {
   return {.name = name,
           .parameters = "X Y",
           .min_inputs = 2,
@@ -93,6 +99,7 @@ constexpr Operator Describe(std::string_view name, Role role, Result<Value> (*ru
           .infer = InferProduct,
           .row_rule = ProductRowRule,
           .input_use = ProductInputUse,
+          .panel_use = panel_use,
           .staged = staged,
           .cost = ProductCost,
           .run = run,
@@ -127,7 +134,7 @@ std::span<const Operator> MatmulOperators() {
   static constexpr Operator kOperators[] = {
       Describe("%*%", Role::kProduct, RunProduct, TakesSingles,
                {.use = RowUse::kProduct, .row = true, .outer = true, .work = kWorkOfMultiplyAdd},
-               &kProductStaged, "dy %*% t(Y); t(X) %*% dy"),
+               &kProductStaged, "dy %*% t(Y); t(X) %*% dy", PanelUseOfProduct),
       Describe("t%*%", Role::kTransposedProduct, RunTransposedProduct, TakesSinglesTransposed,
                {.use = RowUse::kTransposedProduct,
                 .cell = true,

@@ -382,6 +382,7 @@ constexpr Operator kOperators[] = {
      .min_inputs = 1,
      .max_inputs = -1,
      .infer = InferRbind,
+     .panel_use = ViewsPanels,
      .staged = &kRbindColumns,
      .run = RunRbind,
      .updates = true,

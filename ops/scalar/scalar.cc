@@ -7,6 +7,7 @@
 
 #include "ops/base/adjoint.h"
 #include "ops/base/operator.h"
+#include "ops/base/row_rules.h"
 #include "ops/base/stages.h"
 #include "ops/catalog.h"
 #include "ops/cells/storage.h"
@@ -258,6 +259,7 @@ constexpr Operator SizeOperator(std::string_view name, int64_t (*size_of)(const 
           .max_inputs = 1,
           .infer = InferSizeOf,
           .input_use = AllByRows,
+          .panel_use = ReadsPanels,
           .staged = &kSizeStaged,
           .run = RunSizeOf,
           .takes_singles = TakesAnySingles,

@@ -161,12 +161,4 @@ std::string_view Name(FileFormat format);  ///< As format= has it (ops/io/format
 /// Any case; kInvalidArgument naming what Heddle reads and writes otherwise.
 Result<FileFormat> ParseFileFormat(std::string_view name);
 
-/// Of an operator that makes rows of nothing: whether it makes numbers of text or undoes compression for
-/// them, so that keeping them on disk costs less than to make them again.
-Result<bool> IsCostlyToMakeAgain(const Node& node, std::span<const Value* const> inputs,
-                                 const KernelContext& context);
-/// What the rows of such an operator come from (PanelStore::Lazy): the fingerprint of a file; "" for others.
-Result<std::string> OriginOf(const Node& node, std::span<const Value* const> inputs,
-                             const KernelContext& context);
-
 }  // namespace heddle::ops

@@ -93,23 +93,15 @@ Result<Value> RunRead(const KernelCall& call) {
   return Value(std::move(matrix));
 }
 
-}  // namespace
-
-Result<bool> IsCostlyToMakeAgain(const Node& node, std::span<const Value* const> inputs,
-                                 const KernelContext& context) {
-  if (!HasRole(node, Role::kRead)) return false;
-  HEDDLE_ASSIGN_OR_RETURN(const ReadOptions options,
-                          ResolveReadOptions(node, inputs[0]->scalar().ToText(), *context.files));
-  return options.format != FileFormat::kBinary && options.format != FileFormat::kNpy;
+// Rows of text and of what is compressed cost more than those of a spill file.
+Result<RowOrigin> OriginOfRead(const Node& node, std::span<const Value* const> inputs,
+                               const KernelContext& context) {
+  const std::string path = inputs[0]->scalar().ToText();
+  HEDDLE_ASSIGN_OR_RETURN(const ReadOptions options, ResolveReadOptions(node, path, *context.files));
+  HEDDLE_ASSIGN_OR_RETURN(std::string fingerprint, OriginOfRows(path, *context.files));
+  const bool is_costly = options.format != FileFormat::kBinary && options.format != FileFormat::kNpy;
+  return RowOrigin{is_costly, std::move(fingerprint)};
 }
-
-Result<std::string> OriginOf(const Node& node, std::span<const Value* const> inputs,
-                             const KernelContext& context) {
-  if (!HasRole(node, Role::kRead)) return std::string();
-  return OriginOfRows(inputs[0]->scalar().ToText(), *context.files);
-}
-
-namespace {
 
 RowRule RowRuleOfRead(const Node& node, std::span<const ValueInfo>) {
   return SendsCells(node) ? RowRule::kWhole : RowRule::kGenerate;
@@ -164,6 +156,7 @@ constexpr Operator kOperators[] = {
      .max_inputs = 1,
      .infer = InferRead,
      .row_rule = RowRuleOfRead,
+     .row_origin = OriginOfRead,
      .staged = &kStagedRead,
      .run = RunRead,
      .may_fail = true,
@@ -179,6 +172,7 @@ constexpr Operator kOperators[] = {
      .max_inputs = 3,
      .infer = InferWrite,
      .input_use = FirstByRows,
+     .panel_use = PanelUseOfWrite,
      .staged = &kStagedWrite,
      .run = RunWrite,
      .effect = true,

@@ -27,14 +27,11 @@ Status FinishStagedWrite(const KernelCall& call, const std::string& path, const 
 /// write() of panels (core/values/row_panels.h) by one process, in memory for a few pieces.
 Status WritePanels(const KernelCall& call, const std::string& path, const WriteOptions& options);
 
-/// How write() takes a value whose rows pass in panels.
-enum class WriteOfPanels : uint8_t {
-  kWhole,     ///< It needs all rows at once: a format without rows of their own.
-  kHandle,    ///< It reads them a few at a time, where they are kept: something of all rows has to be known
-              ///< first, it makes several files, or only the run tells the format. Several ranks always do.
-  kAppended,  ///< AppendedWrite: the file of one process grows by the rows of each panel.
-};
-WriteOfPanels WriteOfPanelsOf(const Graph& graph, const Node& node);
+/// How write() takes a value whose rows pass in panels (Operator::panel_use): kNone where it needs all rows
+/// at once, of a format without rows of their own; kReads where something of all rows has to be known first,
+/// it makes several files, or only the run tells the format, and on several ranks always (WritePanels); else
+/// kAppends (AppendedWrite).
+PanelUse PanelUseOfWrite(const Graph& graph, const Node& node);
 
 class RowWriter;  // ops/io/formats/write/row_writer.h
 

@@ -19,17 +19,17 @@ const Scalar* LiteralInput(const Graph& graph, const Node& node, size_t input) {
 
 }  // namespace
 
-WriteOfPanels WriteOfPanelsOf(const Graph& graph, const Node& node) {
+PanelUse PanelUseOfWrite(const Graph& graph, const Node& node) {
   const Scalar* const format = LiteralInput(graph, node, 2);
   const bool is_known = node.inputs.size() < 3 || node.inputs[2] == kNoNode || format != nullptr;
   const Result<WriteOptions> options = WriteOptionsOf(node, format);
-  if (!options.ok() || !is_known) return WriteOfPanels::kHandle;
+  if (!options.ok() || !is_known) return PanelUse::kReads;
   const ValueInfo& info = graph[node.inputs[0]].info;
-  if (!HasSections(info, options->format)) return WriteOfPanels::kWhole;
+  if (!HasSections(info, options->format)) return PanelUse::kNone;
   const Scalar* const path = LiteralInput(graph, node, 1);
   const std::string text = path == nullptr ? std::string() : path->ToText();
-  return CanAppendRows(info, path == nullptr ? nullptr : &text, *options) ? WriteOfPanels::kAppended
-                                                                          : WriteOfPanels::kHandle;
+  return CanAppendRows(info, path == nullptr ? nullptr : &text, *options) ? PanelUse::kAppends
+                                                                          : PanelUse::kReads;
 }
 
 Result<std::string> OriginOfRows(const std::string& path, Files& files) {
