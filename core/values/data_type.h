@@ -22,12 +22,13 @@ enum class Format : uint8_t { kDense, kSparse };
 /// How a matrix lies in memory. No part of its meaning: kernels are given what they take
 /// (Operator::storages).
 enum class Storage : uint8_t {
-  kDense,  ///< Every cell, row by row.
-  kCsr,    ///< Compressed sparse rows: the cells that are not zero.
+  kDense,         ///< Every cell, row by row.
+  kCsr,           ///< Compressed sparse rows: the cells that are not zero.
+  kColumnGroups,  ///< Codes and dictionaries of their tuples (core/values/column_groups.h).
 };
 /// The format of a value of which nothing but its storage is known: what a file or a test made.
 constexpr Format FormatOf(Storage storage) {
-  return storage == Storage::kDense ? Format::kDense : Format::kSparse;
+  return storage == Storage::kCsr ? Format::kSparse : Format::kDense;
 }
 
 constexpr int64_t BytesOf(ElementType type) { return type == ElementType::kFloat64 ? 8 : 4; }
@@ -36,7 +37,7 @@ std::string_view Name(DataType type);     ///< "scalar", "matrix", "frame", "lis
 std::string_view Name(ValueType type);    ///< "double", "integer", "boolean", "string", "unknown"
 std::string_view Name(ElementType type);  ///< "f64", "f32"
 std::string_view Name(Format format);     ///< "dense", "sparse"
-std::string_view Name(Storage storage);   ///< "dense", "csr"
+std::string_view Name(Storage storage);   ///< "dense", "csr", "column groups"
 std::optional<DataType> ParseDataType(std::string_view name);
 std::optional<ValueType> ParseValueType(std::string_view name);
 std::optional<Format> ParseFormat(std::string_view name);

@@ -6,8 +6,10 @@
 #include <cmath>
 #include <limits>
 #include <utility>
+#include <vector>
 
 #include "core/memory/block_pool.h"
+#include "core/values/column_groups.h"
 #include "core/values/sizes.h"
 
 namespace heddle {
@@ -52,11 +54,26 @@ bool SameBits(double a, double b) {
 // Where a zero may be stored or absent its sign means nothing.
 bool SameOrZero(double a, double b) { return SameBits(a, b) || (a == 0 && b == 0); }
 
-// Walks one row in the order of its columns; a dense row has an entry in each.
+// Cells of rows [begin, end) of a compressed matrix, one row behind the other.
+template <typename T>
+std::vector<T> Decoded(const Matrix& matrix, int64_t begin, int64_t end) {
+  std::vector<T> cells(static_cast<size_t>((end - begin) * matrix.columns()));
+  DecodeRows(matrix.groups(), matrix.first_row() + begin, matrix.first_row() + end, cells.data());
+  return cells;
+}
+
+// Walks one row in the order of its columns; a row that is not CSR has an entry in each.
 class RowCursor {
  public:
   RowCursor(const Matrix& matrix, int64_t row) : matrix_(matrix) {
-    at_ = matrix.IsSparse() ? matrix.row_offsets()[row] : row * matrix.columns();
+    if (matrix.IsCompressed()) {
+      WithElementType(matrix.element_type(), [&](auto cell) {
+        const auto cells = Decoded<decltype(cell)>(matrix, row, row + 1);
+        decoded_.assign(cells.begin(), cells.end());
+      });
+    } else {
+      at_ = matrix.IsSparse() ? matrix.row_offsets()[row] : row * matrix.columns();
+    }
     begin_ = at_;
     end_ = matrix.IsSparse() ? matrix.row_offsets()[row + 1] : at_ + matrix.columns();
   }
@@ -66,6 +83,7 @@ class RowCursor {
     return matrix_.IsSparse() ? matrix_.column_indexes()[at_] : at_ - begin_;
   }
   double value() const {
+    if (matrix_.IsCompressed()) return decoded_[static_cast<size_t>(at_)];
     return WithElementType(matrix_.element_type(),
                            [this](auto cell) -> double { return matrix_.data<decltype(cell)>()[at_]; });
   }
@@ -73,14 +91,16 @@ class RowCursor {
 
  private:
   const Matrix& matrix_;
-  int64_t begin_;
-  int64_t at_;
-  int64_t end_;
+  int64_t begin_ = 0;
+  int64_t at_ = 0;
+  int64_t end_ = 0;
+  std::vector<double> decoded_;  // The row of a compressed matrix.
 };
 
 bool SameRow(const Matrix& a, const Matrix& b, int64_t row) {
   RowCursor left(a, row);
   RowCursor right(b, row);
+  const bool has_all_zeros = !a.IsSparse() && !b.IsSparse();
   while (true) {
     const int64_t column = std::min(left.column(), right.column());
     if (column == a.columns()) return true;
@@ -88,19 +108,27 @@ bool SameRow(const Matrix& a, const Matrix& b, int64_t row) {
     double y = 0;
     if (left.column() == column) x = left.value(), left.Step();
     if (right.column() == column) y = right.value(), right.Step();
-    if (!SameOrZero(x, y)) return false;
+    if (has_all_zeros ? !SameBits(x, y) : !SameOrZero(x, y)) return false;
   }
 }
 
+// Cells of a compressed matrix that are decoded at once.
+constexpr int64_t kDecodedCells = 1 << 14;
+
 template <typename T>
-void CompressRows(const Matrix& dense, Matrix* sparse) {
+void CompressRows(const Matrix& matrix, Matrix* sparse) {
   int64_t* offsets = sparse->mutable_row_offsets();
   int32_t* indexes = sparse->mutable_column_indexes();
   T* values = sparse->mutable_values<T>();
+  const int64_t height = std::max<int64_t>(kDecodedCells / std::max<int64_t>(matrix.columns(), 1), 1);
+  std::vector<T> decoded;
   int64_t at = 0;
-  for (int64_t i = 0; i < dense.rows(); ++i) {
-    const T* row = dense.data<T>() + i * dense.columns();
-    for (int64_t j = 0; j < dense.columns(); ++j) {
+  for (int64_t i = 0; i < matrix.rows(); ++i) {
+    if (matrix.IsCompressed() && i % height == 0)
+      decoded = Decoded<T>(matrix, i, std::min(i + height, matrix.rows()));
+    const T* row = matrix.IsCompressed() ? decoded.data() + i % height * matrix.columns()
+                                         : matrix.data<T>() + i * matrix.columns();
+    for (int64_t j = 0; j < matrix.columns(); ++j) {
       if (row[j] == 0) continue;
       indexes[at] = static_cast<int32_t>(j);
       values[at] = row[j];
@@ -212,7 +240,21 @@ Result<Matrix> Matrix::AdoptSparse(const void* values, const int32_t* column_ind
   return matrix;
 }
 
+Matrix Matrix::OfGroups(std::shared_ptr<const ColumnGroups> groups) {
+  Matrix matrix;
+  matrix.rows_ = groups->rows;
+  matrix.columns_ = groups->columns;
+  matrix.storage_ = Storage::kColumnGroups;
+  matrix.element_type_ = groups->element_type;
+  matrix.first_row_ = 0;
+  matrix.groups_pointer_ = groups.get();
+  // Its bytes are those of the buffers that the groups have.
+  matrix.memory_ = Buffer::Adopt(groups.get(), groups->bytes(), [groups] {});
+  return matrix;
+}
+
 int64_t Matrix::CountNonzeros() const {
+  if (IsCompressed()) return heddle::CountNonzeros(groups(), first_row_, first_row_ + rows_);
   // All entries lie side by side, also in a view of rows.
   const int64_t first = IsSparse() && rows_ > 0 ? row_offsets_pointer_[0] : 0;
   return WithElementType(element_type_, [&](auto cell) {
@@ -224,6 +266,11 @@ int64_t Matrix::CountNonzeros() const {
 }
 
 int64_t Matrix::bytes() const {
+  if (IsCompressed()) {
+    const double share =
+        static_cast<double>(rows_) / static_cast<double>(std::max<int64_t>(groups().rows, 1));
+    return static_cast<int64_t>(std::ceil(static_cast<double>(memory_->bytes()) * share));
+  }
   if (!IsSparse()) return cells() * BytesOf(element_type_);
   return stored() * (BytesOf(element_type_) + 4) + (rows_ + 1) * 8;
 }
@@ -232,7 +279,9 @@ Matrix Matrix::Rows(int64_t begin, int64_t end) const {
   HEDDLE_CHECK(0 <= begin && begin <= end && end <= rows_, "a view lies within its matrix");
   Matrix view = *this;
   view.rows_ = end - begin;
-  if (IsSparse())
+  if (IsCompressed())
+    view.first_row_ += begin;
+  else if (IsSparse())
     view.row_offsets_pointer_ += begin;
   else if (values_pointer_ != nullptr)
     view.values_pointer_ = static_cast<char*>(values_pointer_) + begin * columns_ * BytesOf(element_type_);
@@ -240,7 +289,7 @@ Matrix Matrix::Rows(int64_t begin, int64_t end) const {
 }
 
 bool Matrix::HoldsCellsAlone() const {
-  if (IsSparse() || memory_.use_count() != 1 || memory_->IsAdopted()) return false;
+  if (!IsDense() || memory_.use_count() != 1 || memory_->IsAdopted()) return false;
   // Counts are read without order. Taking part in the counting puts what others did with the cells before
   // what follows.
   const std::shared_ptr<Buffer> counted = memory_;
@@ -258,7 +307,7 @@ bool Matrix::GrowTo(int64_t rows, int64_t columns) {
 }
 
 Matrix Matrix::Reshaped(int64_t rows, int64_t columns) const {
-  HEDDLE_CHECK(!IsSparse(), "only dense cells lie in row-major order");
+  HEDDLE_CHECK(IsDense(), "only dense cells lie in row-major order");
   HEDDLE_CHECK(CheckedProduct(rows, columns) == cells(), "a reshape keeps the number of cells");
   Matrix view = *this;
   view.rows_ = rows;
@@ -269,6 +318,10 @@ Matrix Matrix::Reshaped(int64_t rows, int64_t columns) const {
 double Matrix::At(int64_t row, int64_t column) const {
   HEDDLE_CHECK(0 <= row && row < rows_ && 0 <= column && column < columns_, "a cell lies within its matrix");
   int64_t at = row * columns_ + column;
+  if (IsCompressed())
+    return WithElementType(element_type_, [&](auto cell) -> double {
+      return Decoded<decltype(cell)>(*this, row, row + 1)[static_cast<size_t>(column)];
+    });
   if (IsSparse()) {
     const int32_t* begin = column_indexes_pointer_ + row_offsets_pointer_[row];
     const int32_t* end = column_indexes_pointer_ + row_offsets_pointer_[row + 1];
@@ -281,7 +334,7 @@ double Matrix::At(int64_t row, int64_t column) const {
 
 bool Matrix::SameCells(const Matrix& a, const Matrix& b) {
   if (a.shape() != b.shape()) return false;
-  if (!a.IsSparse() && !b.IsSparse() && a.element_type_ == b.element_type_) {
+  if (a.IsDense() && b.IsDense() && a.element_type_ == b.element_type_) {
     return WithElementType(a.element_type_, [&](auto cell) {
       const auto* x = a.data<decltype(cell)>();
       const auto* y = b.data<decltype(cell)>();
@@ -302,7 +355,9 @@ Result<Matrix> FilledMatrix(int64_t rows, int64_t columns, double value) {
 }
 
 Result<Matrix> ToDense(const Matrix& matrix) {
-  if (!matrix.IsSparse()) return matrix;
+  if (matrix.IsDense()) return matrix;
+  if (matrix.IsCompressed())
+    return DecodeRows(matrix.groups(), matrix.first_row(), matrix.first_row() + matrix.rows());
   HEDDLE_ASSIGN_OR_RETURN(Matrix dense,
                           Matrix::Dense(matrix.rows(), matrix.columns(), matrix.element_type()));
   WithElementType(matrix.element_type(), [&](auto cell) { ExpandRows<decltype(cell)>(matrix, &dense); });
@@ -319,6 +374,15 @@ Result<Matrix> ToSparse(const Matrix& matrix) {
 
 Result<Matrix> ToElementType(const Matrix& matrix, ElementType type) {
   if (matrix.element_type() == type) return matrix;
+  if (matrix.IsCompressed()) {
+    auto groups = std::make_shared<ColumnGroups>(matrix.groups());
+    groups->element_type = type;
+    for (ColumnGroup& group : groups->groups) {
+      if (group.encoding == Encoding::kEmpty) continue;
+      HEDDLE_ASSIGN_OR_RETURN(group.dictionary, ToElementType(group.dictionary, type));
+    }
+    return Matrix::OfGroups(std::move(groups)).Rows(matrix.first_row(), matrix.first_row() + matrix.rows());
+  }
   const bool is_sparse = matrix.IsSparse();
   HEDDLE_ASSIGN_OR_RETURN(Matrix converted,
                           is_sparse ? Matrix::Sparse(matrix.rows(), matrix.columns(), matrix.stored(), type)

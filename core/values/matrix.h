@@ -12,14 +12,17 @@
 
 namespace heddle {
 
-/// A two-dimensional array of numbers, dense row-major or CSR. A value: copies share memory (one buffer, so
-/// that a copy touches one counter), and nobody writes to a matrix that somebody else can see (the maker
-/// writes through the mutable_ accessors before handing it on).
+struct ColumnGroups;  // core/values/column_groups.h
+
+/// A two-dimensional array of numbers, dense row-major, CSR or compressed. A value: copies share memory (one
+/// buffer, so that a copy touches one counter), and nobody writes to a matrix that somebody else can see (the
+/// maker writes through the mutable_ accessors before handing it on).
 ///
 /// Dense:  cell (i, j) is at data<T>()[i * columns() + j]; rows are contiguous, no padding.
 /// CSR:    row i owns entries [row_offsets()[i], row_offsets()[i + 1]) of column_indexes() and values<T>(),
 ///         columns strictly ascending within a row. The first offset of a row panel is not zero. Explicit
 ///         zeros are legal to read (docs/numerics.md R2); kernels do not make them.
+/// Column groups: row i is row first_row() + i of groups(). It has no cells that a pointer could name.
 class Matrix {
  public:
   Matrix() = default;  ///< 0 x 0 dense.
@@ -46,13 +49,17 @@ class Matrix {
   static Result<Matrix> AdoptSparse(const void* values, const int32_t* column_indexes,
                                     const int64_t* row_offsets, int64_t rows, int64_t columns,
                                     ElementType type, std::function<void()> release);
+  /// All rows of the groups.
+  static Matrix OfGroups(std::shared_ptr<const ColumnGroups> groups);
 
   int64_t rows() const { return rows_; }
   int64_t columns() const { return columns_; }
   Shape shape() const { return {rows_, columns_}; }
   int64_t cells() const { return rows_ * columns_; }
   Storage storage() const { return storage_; }
+  bool IsDense() const { return storage_ == Storage::kDense; }
   bool IsSparse() const { return storage_ == Storage::kCsr; }
+  bool IsCompressed() const { return storage_ == Storage::kColumnGroups; }
   ElementType element_type() const { return element_type_; }
 
   template <typename T = double>
@@ -76,7 +83,9 @@ class Matrix {
   T* mutable_values() {
     return static_cast<T*>(values_pointer_);
   }
-  /// Entries of a CSR matrix (rows x columns for a dense one).
+  const ColumnGroups& groups() const { return *groups_pointer_; }
+  int64_t first_row() const { return first_row_; }
+  /// Entries of a CSR matrix (rows x columns for another one).
   int64_t stored() const {
     return IsSparse() ? (rows_ == 0 ? 0 : row_offsets_pointer_[rows_] - row_offsets_pointer_[0]) : cells();
   }
@@ -111,9 +120,15 @@ class Matrix {
   int64_t columns_ = 0;
   Storage storage_ = Storage::kDense;
   ElementType element_type_ = ElementType::kFloat64;
-  void* values_pointer_ = nullptr;
-  int64_t* row_offsets_pointer_ = nullptr;
-  int32_t* column_indexes_pointer_ = nullptr;
+  void* values_pointer_ = nullptr;  // nullptr of column groups.
+  union {
+    int64_t* row_offsets_pointer_ = nullptr;
+    int64_t first_row_;  // Of column groups.
+  };
+  union {
+    int32_t* column_indexes_pointer_ = nullptr;
+    const ColumnGroups* groups_pointer_;
+  };
   std::shared_ptr<Buffer> memory_;  // Of CSR: values, then column indexes, then row offsets.
 };
 

@@ -118,6 +118,10 @@ struct Operator {
   /// nodes, whose payload is the operator's own, and "finish" all results from it. kRowWise: every result is
   /// cut alike.
   Status (*run_several)(const KernelCall& call, std::span<Value> results) = nullptr;
+  /// The same as `run`, of phases kWhole and kPartial, from codes and dictionaries of the compressed matrices
+  /// among the inputs (core/values/column_groups.h); nothing for a call that it leaves to `run`, which then
+  /// gets their rows decoded (docs/compression.md). nullptr: it leaves all.
+  Result<std::optional<Value>> (*run_compressed)(const KernelCall& call) = nullptr;
   bool effect =
       false;  ///< Prints, writes, stops: acts exactly once, on rank 0, in script order, never removed.
   bool may_fail = false;  ///< Can fail on values (not shapes): kept in script order with the effects.

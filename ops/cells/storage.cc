@@ -7,6 +7,7 @@
 #include <bit>
 #include <vector>
 
+#include "core/values/column_groups.h"
 #include "ops/base/parallel.h"
 #include "ops/cells/move_cells.h"
 
@@ -39,9 +40,22 @@ void CompressRow(const double* row, int64_t n, int32_t* columns, double* values)
     }
 }
 
+Result<Matrix> Decoded(const Matrix& x) {
+  HEDDLE_ASSIGN_OR_RETURN(Matrix dense, Matrix::Dense(x.rows(), x.columns(), x.element_type()));
+  ParallelFor(x.rows(), RowGrain(x.columns()), [&](int64_t begin, int64_t end) {
+    const int64_t first = x.first_row() + begin;
+    if (x.element_type() == ElementType::kFloat64)
+      DecodeRows(x.groups(), first, first + end - begin, dense.mutable_data() + begin * x.columns());
+    else
+      DecodeRows(x.groups(), first, first + end - begin, dense.mutable_data<float>() + begin * x.columns());
+  });
+  return dense;
+}
+
 }  // namespace
 
 Result<Matrix> AsDense(const Matrix& x) {
+  if (x.IsCompressed()) return Decoded(x);
   if (!x.IsSparse() || x.element_type() != ElementType::kFloat64) return ToDense(x);
   HEDDLE_ASSIGN_OR_RETURN(Matrix dense, Matrix::Dense(x.rows(), x.columns()));
   ParallelFor(x.rows(), RowGrain(x.columns()), [&](int64_t begin, int64_t end) {
@@ -55,7 +69,7 @@ Result<Matrix> AsDense(const Matrix& x) {
 }
 
 Result<Matrix> AsSparse(const Matrix& x) {
-  if (x.IsSparse() || x.element_type() != ElementType::kFloat64 || x.cells() == 0) return ToSparse(x);
+  if (!x.IsDense() || x.element_type() != ElementType::kFloat64 || x.cells() == 0) return ToSparse(x);
   const int64_t n = x.columns();
   std::vector<int64_t> counts(static_cast<size_t>(x.rows()));
   ParallelFor(x.rows(), RowGrain(n), [&](int64_t begin, int64_t end) {

@@ -12,7 +12,17 @@ bool IsTaken(const Operator& op, const Value* value) {
   return value == nullptr || !value->IsMatrix() || Takes(op.storages, value->matrix().storage());
 }
 
+// Whether the cells take fewer bytes as CSR.
+bool IsSmallerSparse(const Matrix& compressed) {
+  const auto nonzeros = static_cast<double>(compressed.CountNonzeros());
+  const auto bytes = static_cast<double>(BytesOf(compressed.element_type()));
+  return nonzeros * (bytes + 4) + static_cast<double>(compressed.rows()) * 8 <
+         static_cast<double>(compressed.cells()) * bytes;
+}
+
 Result<Matrix> Stored(const Matrix& matrix, Storages storages) {
+  if (matrix.IsCompressed() && storages == Storages::kDenseAndCsr)
+    return IsSmallerSparse(matrix) ? AsSparse(matrix) : AsDense(matrix);
   return Takes(storages, Storage::kDense) ? AsDense(matrix) : AsSparse(matrix);
 }
 

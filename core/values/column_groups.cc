@@ -1,0 +1,313 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/values/column_groups.h"
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+#include <set>
+
+namespace heddle {
+namespace {
+
+// Rows whose codes are in a buffer on the stack while their cells are written.
+constexpr int64_t kRowsAtOnce = 512;
+
+// Calls visit(row, code) for the exceptions of rows [begin, end), in their order.
+template <typename Visit>
+void ForExceptions(const ColumnGroup& group, int64_t begin, int64_t end, Visit visit) {
+  const uint16_t* rows = group.exception_rows();
+  for (int64_t segment = begin / kSegmentRows; segment * kSegmentRows < end; ++segment) {
+    const int64_t first_row = segment * kSegmentRows;
+    const int64_t first = group.segments[static_cast<size_t>(segment)];
+    const int64_t last = group.segments[static_cast<size_t>(segment) + 1];
+    const int64_t from = std::max<int64_t>(begin - first_row, 0);
+    for (int64_t at = std::lower_bound(rows + first, rows + last, from) - rows; at < last; ++at) {
+      if (first_row + rows[at] >= end) return;
+      visit(first_row + rows[at], group.codes.At(at));
+    }
+  }
+}
+
+// Calls visit(first, last, code) for the parts of runs in rows [begin, end), in their order.
+template <typename Visit>
+void ForRuns(const ColumnGroup& group, int64_t begin, int64_t end, Visit visit) {
+  if (begin >= end) return;
+  const std::vector<int64_t>& starts = group.starts;
+  auto run = static_cast<size_t>(std::upper_bound(starts.begin(), starts.end(), begin) - starts.begin()) - 1;
+  for (; run < starts.size() && starts[run] < end; ++run) {
+    const int64_t next = run + 1 < starts.size() ? starts[run + 1] : end;
+    visit(std::max(begin, starts[run]), std::min(end, next), group.codes.At(static_cast<int64_t>(run)));
+  }
+}
+
+void CopyDenseCodes(const Codes& codes, int64_t begin, int64_t end, uint16_t* out) {
+  if (codes.bits() == 16) {
+    std::memcpy(out, reinterpret_cast<const uint16_t*>(codes.data()) + begin,
+                static_cast<size_t>(end - begin) * sizeof(uint16_t));
+  } else if (codes.bits() == 8) {
+    const uint8_t* from = codes.data() + begin;
+    for (int64_t i = 0; i < end - begin; ++i) out[i] = from[i];
+  } else {
+    for (int64_t i = begin; i < end; ++i) out[i - begin] = static_cast<uint16_t>(codes.At(i));
+  }
+}
+
+// Cells of an uncompressed group.
+template <typename T>
+void CopyCells(const ColumnGroup& group, int64_t begin, int64_t end, T* cells, int64_t stride) {
+  const Matrix& matrix = group.dictionary;
+  const int64_t width = group.width();
+  for (int64_t i = begin; i < end; ++i) {
+    T* row = cells + (i - begin) * stride;
+    if (!matrix.IsSparse()) {
+      const T* from = matrix.data<T>() + i * width;
+      for (int64_t k = 0; k < width; ++k) row[group.columns[static_cast<size_t>(k)]] = from[k];
+      continue;
+    }
+    for (const int32_t column : group.columns) row[column] = 0;
+    for (int64_t at = matrix.row_offsets()[i]; at < matrix.row_offsets()[i + 1]; ++at)
+      row[group.columns[static_cast<size_t>(matrix.column_indexes()[at])]] = matrix.values<T>()[at];
+  }
+}
+
+// Writes tuple codes[i] to row i.
+template <typename T>
+void LookUp(const ColumnGroup& group, const uint16_t* codes, int64_t rows, T* cells, int64_t stride) {
+  const int64_t width = group.width();
+  const T* dictionary = group.dictionary.data<T>();
+  if (width == 1) {
+    T* column = cells + group.columns[0];
+    for (int64_t i = 0; i < rows; ++i) column[i * stride] = dictionary[codes[i]];
+    return;
+  }
+  const int32_t* columns = group.columns.data();
+  const bool is_adjacent = columns[width - 1] - columns[0] == width - 1;
+  for (int64_t i = 0; i < rows; ++i) {
+    const T* tuple = dictionary + codes[i] * width;
+    T* row = cells + i * stride;
+    if (is_adjacent)
+      std::memcpy(row + columns[0], tuple, static_cast<size_t>(width) * sizeof(T));
+    else
+      for (int64_t k = 0; k < width; ++k) row[columns[k]] = tuple[k];
+  }
+}
+
+Status Damaged(size_t group, std::string_view what) {
+  return DataLoss("a compressed matrix is damaged: group {}: {}", group + 1, what);
+}
+
+Status VerifyGroup(const ColumnGroups& all, size_t g) {
+  const ColumnGroup& group = all.groups[g];
+  const auto width = static_cast<int64_t>(group.columns.size());
+  if (width == 0) return Damaged(g, "it has no columns");
+  if (group.encoding == Encoding::kEmpty) return OkStatus();
+  if (group.dictionary.columns() != width || group.dictionary.element_type() != all.element_type)
+    return Damaged(g, "its dictionary is of other columns");
+  if (group.encoding == Encoding::kUncompressed)
+    return group.dictionary.rows() == all.rows ? OkStatus() : Damaged(g, "rows are missing");
+  const int64_t tuples = group.dictionary.rows();
+  if (group.dictionary.IsSparse() || tuples < 1 || tuples > kMostTuples)
+    return Damaged(g, "its dictionary is none");
+  if (group.encoding == Encoding::kConstant) return OkStatus();
+  const int64_t count = group.codes.count();
+  for (int64_t i = 0; i < count; ++i)
+    if (group.codes.At(i) >= tuples) return Damaged(g, "a code is beyond its dictionary");
+  if (group.encoding == Encoding::kDenseCodes)
+    return count == all.rows ? OkStatus() : Damaged(g, "codes are missing");
+  if (group.encoding == Encoding::kRuns) {
+    if (static_cast<int64_t>(group.starts.size()) != count || (count == 0) != (all.rows == 0))
+      return Damaged(g, "runs are missing");
+    for (size_t i = 0; i < group.starts.size(); ++i) {
+      const int64_t least = i == 0 ? 0 : group.starts[i - 1] + 1;
+      if (group.starts[i] < least || (i == 0 && group.starts[0] != 0) || group.starts[i] >= all.rows)
+        return Damaged(g, "runs do not ascend");
+    }
+    return OkStatus();
+  }
+  const int64_t segments = (all.rows + kSegmentRows - 1) / kSegmentRows;
+  if (static_cast<int64_t>(group.segments.size()) != segments + 1 || group.segments.front() != 0 ||
+      group.segments.back() != count ||
+      (count > 0 && group.positions->bytes() < count * static_cast<int64_t>(sizeof(uint16_t))))
+    return Damaged(g, "exceptions are missing");
+  if (!std::is_sorted(group.segments.begin(), group.segments.end()))
+    return Damaged(g, "segments do not ascend");
+  for (int64_t segment = 0; segment < segments; ++segment) {
+    const int64_t first = group.segments[static_cast<size_t>(segment)];
+    const int64_t last = group.segments[static_cast<size_t>(segment) + 1];
+    for (int64_t at = first; at < last; ++at) {
+      if (at > first && group.exception_rows()[at] <= group.exception_rows()[at - 1])
+        return Damaged(g, "exceptions do not ascend");
+      if (segment * kSegmentRows + group.exception_rows()[at] >= all.rows)
+        return Damaged(g, "an exception is behind the last row");
+    }
+  }
+  return OkStatus();
+}
+
+}  // namespace
+
+std::string_view Name(Encoding encoding) {
+  switch (encoding) {
+    case Encoding::kEmpty: return "EMPTY";
+    case Encoding::kConstant: return "CONST";
+    case Encoding::kDenseCodes: return "DDC";
+    case Encoding::kDefault: return "SDC";
+    case Encoding::kRuns: return "RLE";
+    case Encoding::kUncompressed: return "UNCOMPRESSED";
+  }
+  return "";
+}
+
+Result<Codes> Codes::Make(int64_t count, int32_t bits) {
+  Codes codes;
+  codes.count_ = count;
+  codes.bits_ = bits;
+  HEDDLE_ASSIGN_OR_RETURN(codes.buffer_, Buffer::Allocate(std::max<int64_t>(CodeBytes(count, bits), 1)));
+  return codes;
+}
+
+int64_t ColumnGroup::bytes() const {
+  return dictionary.bytes() + codes.bytes() +
+         static_cast<int64_t>((columns.size()) * sizeof(int32_t) +
+                              (starts.size() + segments.size()) * sizeof(int64_t)) +
+         (positions == nullptr ? 0 : positions->bytes());
+}
+
+int64_t ColumnGroups::bytes() const {
+  std::set<const void*> counted;
+  int64_t bytes = 0;
+  for (const ColumnGroup& group : groups) {
+    bytes += group.bytes();
+    if (group.dictionary.cells() > 0 && !counted.insert(group.dictionary.data<void>()).second)
+      bytes -= group.dictionary.bytes();
+  }
+  return bytes;
+}
+
+Status Verify(const ColumnGroups& groups) {
+  std::vector<bool> seen(static_cast<size_t>(groups.columns), false);
+  int64_t columns = 0;
+  for (size_t g = 0; g < groups.groups.size(); ++g) {
+    int32_t least = 0;
+    for (const int32_t column : groups.groups[g].columns) {
+      if (column < least || column >= groups.columns) return Damaged(g, "its columns are not in the matrix");
+      if (seen[static_cast<size_t>(column)]) return Damaged(g, "another group has one of its columns");
+      seen[static_cast<size_t>(column)] = true;
+      least = column + 1;
+      ++columns;
+    }
+    HEDDLE_RETURN_IF_ERROR(VerifyGroup(groups, g));
+  }
+  if (columns != groups.columns)
+    return DataLoss("a compressed matrix is damaged: {} of its {} columns are missing",
+                    groups.columns - columns, groups.columns);
+  return OkStatus();
+}
+
+void DecodeCodes(const ColumnGroup& group, int64_t begin, int64_t end, uint16_t* codes) {
+  switch (group.encoding) {
+    case Encoding::kEmpty:
+    case Encoding::kUncompressed: HEDDLE_CHECK(false, "such a group has no codes"); break;
+    case Encoding::kConstant: std::fill(codes, codes + (end - begin), uint16_t{0}); break;
+    case Encoding::kDenseCodes: CopyDenseCodes(group.codes, begin, end, codes); break;
+    case Encoding::kDefault:
+      std::fill(codes, codes + (end - begin), uint16_t{0});
+      ForExceptions(group, begin, end,
+                    [&](int64_t row, uint32_t code) { codes[row - begin] = static_cast<uint16_t>(code); });
+      break;
+    case Encoding::kRuns:
+      ForRuns(group, begin, end, [&](int64_t first, int64_t last, uint32_t code) {
+        std::fill(codes + (first - begin), codes + (last - begin), static_cast<uint16_t>(code));
+      });
+      break;
+  }
+}
+
+template <typename T>
+void DecodeRows(const ColumnGroup& group, int64_t begin, int64_t end, T* cells, int64_t stride) {
+  if (group.encoding == Encoding::kUncompressed) {
+    CopyCells(group, begin, end, cells, stride);
+    return;
+  }
+  if (group.encoding == Encoding::kEmpty) {
+    for (int64_t i = 0; i < end - begin; ++i)
+      for (const int32_t column : group.columns) cells[i * stride + column] = 0;
+    return;
+  }
+  std::array<uint16_t, kRowsAtOnce> codes;
+  for (int64_t row = begin; row < end; row += kRowsAtOnce) {
+    const int64_t last = std::min(end, row + kRowsAtOnce);
+    DecodeCodes(group, row, last, codes.data());
+    LookUp(group, codes.data(), last - row, cells + (row - begin) * stride, stride);
+  }
+}
+
+template <typename T>
+void DecodeRows(const ColumnGroups& groups, int64_t begin, int64_t end, T* cells) {
+  // Rows whose cells stay in the cache while one group after the other writes its own.
+  const int64_t height = std::clamp<int64_t>(4096 / std::max<int64_t>(groups.columns, 1), 16, kRowsAtOnce);
+  for (int64_t row = begin; row < end; row += height) {
+    const int64_t last = std::min(end, row + height);
+    for (const ColumnGroup& group : groups.groups)
+      DecodeRows(group, row, last, cells + (row - begin) * groups.columns, groups.columns);
+  }
+}
+
+Result<Matrix> DecodeRows(const ColumnGroups& groups, int64_t begin, int64_t end) {
+  HEDDLE_ASSIGN_OR_RETURN(Matrix rows, Matrix::Dense(end - begin, groups.columns, groups.element_type));
+  if (groups.element_type == ElementType::kFloat64)
+    DecodeRows(groups, begin, end, rows.mutable_data<double>());
+  else
+    DecodeRows(groups, begin, end, rows.mutable_data<float>());
+  return rows;
+}
+
+template void DecodeRows(const ColumnGroup&, int64_t, int64_t, double*, int64_t);
+template void DecodeRows(const ColumnGroup&, int64_t, int64_t, float*, int64_t);
+template void DecodeRows(const ColumnGroups&, int64_t, int64_t, double*);
+template void DecodeRows(const ColumnGroups&, int64_t, int64_t, float*);
+
+std::vector<int64_t> CountTuples(const ColumnGroup& group, int64_t begin, int64_t end) {
+  std::vector<int64_t> counts(static_cast<size_t>(group.tuples()), 0);
+  switch (group.encoding) {
+    case Encoding::kEmpty:
+    case Encoding::kUncompressed: break;
+    case Encoding::kConstant: counts[0] = end - begin; break;
+    case Encoding::kDenseCodes: {
+      std::array<uint16_t, kRowsAtOnce> codes;
+      for (int64_t row = begin; row < end; row += kRowsAtOnce) {
+        const int64_t last = std::min(end, row + kRowsAtOnce);
+        CopyDenseCodes(group.codes, row, last, codes.data());
+        for (int64_t i = 0; i < last - row; ++i) ++counts[codes[static_cast<size_t>(i)]];
+      }
+      break;
+    }
+    case Encoding::kDefault:
+      counts[0] = end - begin;
+      ForExceptions(group, begin, end, [&](int64_t, uint32_t code) {
+        ++counts[code];
+        --counts[0];
+      });
+      break;
+    case Encoding::kRuns:
+      ForRuns(group, begin, end,
+              [&](int64_t first, int64_t last, uint32_t code) { counts[code] += last - first; });
+      break;
+  }
+  return counts;
+}
+
+int64_t CountNonzeros(const ColumnGroups& groups, int64_t begin, int64_t end) {
+  int64_t count = 0;
+  for (const ColumnGroup& group : groups.groups) {
+    if (group.encoding == Encoding::kUncompressed) count += group.dictionary.Rows(begin, end).CountNonzeros();
+    const std::vector<int64_t> rows = CountTuples(group, begin, end);
+    for (size_t tuple = 0; tuple < rows.size(); ++tuple) {
+      const auto at = static_cast<int64_t>(tuple);
+      if (rows[tuple] > 0) count += rows[tuple] * group.dictionary.Rows(at, at + 1).CountNonzeros();
+    }
+  }
+  return count;
+}
+
+}  // namespace heddle

@@ -1,0 +1,312 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ops/compressed/plan_groups.h"
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <queue>
+#include <unordered_map>
+#include <utility>
+
+#include "core/hash.h"
+#include "ops/base/parallel.h"
+#include "ops/compressed/distinct.h"
+
+namespace heddle::ops {
+namespace {
+
+constexpr int64_t kLeastSample = 3000;
+constexpr int64_t kMostSample = 1'000'000;
+// Groups up to which every pair is tried.
+constexpr size_t kFewGroups = 16;
+// Groups above which the queue alone joins.
+constexpr size_t kManyGroups = 1000;
+// Pairs in a row that save nothing, after which the queue gives up.
+constexpr int kPatience = 5;
+
+// A column, or several, as the sample has them.
+struct Candidate {
+  std::vector<int32_t> columns;
+  std::vector<uint32_t> codes;  // Of each sampled row: its tuple, numbered by first occurrence.
+  std::vector<uint32_t> next;   // Of the row behind it.
+  uint32_t zero = 0;            // The code of the tuple of zeros; distinct if there is none.
+  PlannedGroup planned;
+};
+
+// Codes of pairs of codes, by first occurrence.
+class Pairs {
+ public:
+  uint32_t CodeOf(uint64_t first, uint64_t second) {
+    const uint64_t pair = first << 32 | second;
+    return codes_.try_emplace(pair, static_cast<uint32_t>(codes_.size())).first->second;
+  }
+
+ private:
+  std::unordered_map<uint64_t, uint32_t> codes_;
+};
+
+// The smallest encoding for what the sample tells of a group.
+class Estimator {
+ public:
+  Estimator(const Matrix& matrix, int64_t sampled, double entries_per_cell)
+      : rows_(static_cast<double>(matrix.rows())),
+        cell_bytes_(static_cast<double>(BytesOf(matrix.element_type()))),
+        sampled_(static_cast<double>(sampled)),
+        row_count_(matrix.rows()),
+        is_sparse_(matrix.IsSparse()),
+        entries_per_cell_(entries_per_cell) {}
+
+  void Estimate(Candidate* candidate) const {
+    std::vector<int64_t> counts;
+    double changes = 0;
+    for (size_t i = 0; i < candidate->codes.size(); ++i) {
+      const uint32_t code = candidate->codes[i];
+      if (code >= counts.size()) counts.resize(code + size_t{1}, 0);
+      ++counts[code];
+      if (candidate->next[i] != code) ++changes;
+    }
+    const auto width = static_cast<double>(candidate->columns.size());
+    PlannedGroup& group = candidate->planned;
+    group.columns = candidate->columns;
+    group.tuples = EstimateDistinct(FrequenciesOf(counts), row_count_);
+    group.encoding = Encoding::kUncompressed;
+    group.bytes = PlainBytes(width);
+    if (counts.size() == 1) {
+      Offer(&group, candidate->zero == 0 ? Encoding::kEmpty : Encoding::kConstant,
+            candidate->zero == 0 ? 0 : width * cell_bytes_);
+    }
+    if (group.tuples > static_cast<double>(kMostTuples)) return;
+    const double dictionary = group.tuples * width * cell_bytes_;
+    const double code_bytes = CodeBits(static_cast<int64_t>(std::ceil(group.tuples))) / 8.0;
+    Offer(&group, Encoding::kDenseCodes, rows_ * code_bytes + dictionary);
+    const double frequent = static_cast<double>(*std::max_element(counts.begin(), counts.end())) / sampled_;
+    const double exceptions = rows_ * (1 - frequent);
+    Offer(&group, Encoding::kDefault,
+          exceptions * (code_bytes + sizeof(uint16_t)) + rows_ / kSegmentRows * sizeof(int64_t) + dictionary);
+    const double runs = 1 + (rows_ - 1) * changes / sampled_;
+    Offer(&group, Encoding::kRuns, runs * (code_bytes + sizeof(int64_t)) + dictionary);
+  }
+
+  double PlainBytes(double width) const {
+    // An entry of CSR has a column index of four bytes.
+    return is_sparse_ ? rows_ * width * entries_per_cell_ * (cell_bytes_ + 4) : rows_ * width * cell_bytes_;
+  }
+
+ private:
+  static void Offer(PlannedGroup* group, Encoding encoding, double bytes) {
+    if (bytes >= group->bytes) return;
+    group->encoding = encoding;
+    group->bytes = bytes;
+  }
+
+  double rows_;
+  double cell_bytes_;
+  double sampled_;
+  int64_t row_count_;
+  bool is_sparse_;
+  double entries_per_cell_;
+};
+
+uint64_t BitsOf(double value) { return std::isnan(value) ? ~uint64_t{0} : std::bit_cast<uint64_t>(value); }
+
+Candidate Sample(const Matrix& matrix, const std::vector<int64_t>& rows, int32_t column,
+                 const Estimator& estimator) {
+  Candidate candidate;
+  candidate.columns = {column};
+  std::unordered_map<uint64_t, uint32_t> codes;
+  const auto code_of = [&](int64_t row) {
+    return codes.try_emplace(BitsOf(matrix.At(row, column)), static_cast<uint32_t>(codes.size()))
+        .first->second;
+  };
+  candidate.codes.reserve(rows.size());
+  candidate.next.reserve(rows.size());
+  for (const int64_t row : rows) candidate.codes.push_back(code_of(row));
+  for (const int64_t row : rows) candidate.next.push_back(code_of(std::min(row + 1, matrix.rows() - 1)));
+  const auto zero = codes.find(0);
+  candidate.zero = zero == codes.end() ? static_cast<uint32_t>(codes.size()) : zero->second;
+  estimator.Estimate(&candidate);
+  return candidate;
+}
+
+// The columns of both in one group.
+Candidate Join(const Candidate& a, const Candidate& b, const Estimator& estimator) {
+  Candidate joined;
+  joined.columns.resize(a.columns.size() + b.columns.size());
+  std::merge(a.columns.begin(), a.columns.end(), b.columns.begin(), b.columns.end(), joined.columns.begin());
+  Pairs pairs;
+  joined.codes.reserve(a.codes.size());
+  joined.next.reserve(a.codes.size());
+  for (size_t i = 0; i < a.codes.size(); ++i) joined.codes.push_back(pairs.CodeOf(a.codes[i], b.codes[i]));
+  for (size_t i = 0; i < a.codes.size(); ++i) joined.next.push_back(pairs.CodeOf(a.next[i], b.next[i]));
+  joined.zero = pairs.CodeOf(a.zero, b.zero);
+  estimator.Estimate(&joined);
+  return joined;
+}
+
+double Saved(const Candidate& a, const Candidate& b, const Candidate& joined) {
+  return a.planned.bytes + b.planned.bytes - joined.planned.bytes;
+}
+
+// Groups that a join makes no smaller: what has no codes needs none.
+bool MayJoin(const Candidate& candidate) {
+  return candidate.planned.encoding != Encoding::kUncompressed &&
+         candidate.planned.encoding != Encoding::kEmpty;
+}
+
+// Joins the two smallest groups again and again, until `least` are left or nothing is saved any more.
+Status JoinByQueue(std::vector<Candidate>* groups, size_t least, const Estimator& estimator,
+                   const KernelContext& context) {
+  const auto order = [&](size_t a, size_t b) {
+    const double left = (*groups)[a].planned.bytes;
+    const double right = (*groups)[b].planned.bytes;
+    return left != right ? left > right : (*groups)[a].columns > (*groups)[b].columns;
+  };
+  std::priority_queue<size_t, std::vector<size_t>, decltype(order)> queue(order);
+  for (size_t i = 0; i < groups->size(); ++i)
+    if (MayJoin((*groups)[i])) queue.push(i);
+  std::vector<bool> is_gone(groups->size(), false);
+  size_t left = queue.size();
+  int in_vain = 0;
+  while (queue.size() >= 2 && left > least && in_vain < kPatience) {
+    if (IsCancelled(context.cancelled)) return Cancelled("compress");
+    const size_t a = queue.top();
+    queue.pop();
+    const size_t b = queue.top();
+    Candidate joined = Join((*groups)[a], (*groups)[b], estimator);
+    if (Saved((*groups)[a], (*groups)[b], joined) <= 0) {
+      ++in_vain;  // The smaller one stays as it is; the other may find a better partner.
+      continue;
+    }
+    queue.pop();
+    in_vain = 0;
+    is_gone[a] = true;
+    is_gone[b] = true;
+    --left;
+    groups->push_back(std::move(joined));
+    is_gone.push_back(false);
+    queue.push(groups->size() - 1);
+  }
+  std::vector<Candidate> rest;
+  for (size_t i = 0; i < groups->size(); ++i)
+    if (!is_gone[i]) rest.push_back(std::move((*groups)[i]));
+  *groups = std::move(rest);
+  return OkStatus();
+}
+
+// Joins the pair that saves most, again and again. The saving of each pair is computed once.
+Status JoinGreedily(std::vector<Candidate>* groups, const Estimator& estimator,
+                    const KernelContext& context) {
+  std::vector<Candidate> all;
+  std::vector<Candidate> rest;
+  for (Candidate& group : *groups) (MayJoin(group) ? all : rest).push_back(std::move(group));
+  std::vector<bool> is_gone(all.size(), false);
+  struct Pair {
+    size_t a;
+    size_t b;
+    double saved = 0;
+  };
+  std::vector<Pair> pairs;
+  const auto measure = [&](size_t first_new) {
+    std::vector<Pair> added;
+    for (size_t b = first_new; b < all.size(); ++b)
+      for (size_t a = 0; a < b; ++a)
+        if (!is_gone[a]) added.push_back({a, b});
+    ParallelFor(static_cast<int64_t>(added.size()), 1, [&](int64_t begin, int64_t end) {
+      for (int64_t i = begin; i < end; ++i) {
+        Pair& pair = added[static_cast<size_t>(i)];
+        if (IsCancelled(context.cancelled)) return;
+        pair.saved = Saved(all[pair.a], all[pair.b], Join(all[pair.a], all[pair.b], estimator));
+      }
+    });
+    for (const Pair& pair : added)
+      if (pair.saved > 0) pairs.push_back(pair);
+  };
+  measure(1);
+  while (!pairs.empty()) {
+    if (IsCancelled(context.cancelled)) return Cancelled("compress");
+    const Pair best = *std::max_element(pairs.begin(), pairs.end(), [](const Pair& x, const Pair& y) {
+      return x.saved != y.saved ? x.saved < y.saved : std::pair(x.a, x.b) > std::pair(y.a, y.b);
+    });
+    all.push_back(Join(all[best.a], all[best.b], estimator));
+    is_gone.push_back(false);
+    is_gone[best.a] = true;
+    is_gone[best.b] = true;
+    std::erase_if(pairs, [&](const Pair& pair) { return is_gone[pair.a] || is_gone[pair.b]; });
+    measure(all.size() - 1);
+  }
+  for (size_t i = 0; i < all.size(); ++i)
+    if (!is_gone[i]) rest.push_back(std::move(all[i]));
+  *groups = std::move(rest);
+  return OkStatus();
+}
+
+// Columns that stay as they are, in one group: their rows are read at once.
+void MergeUncompressed(std::vector<Candidate>* groups) {
+  Candidate* first = nullptr;
+  for (Candidate& group : *groups) {
+    if (group.planned.encoding != Encoding::kUncompressed) continue;
+    if (first == nullptr) {
+      first = &group;
+      continue;
+    }
+    first->planned.columns.insert(first->planned.columns.end(), group.planned.columns.begin(),
+                                  group.planned.columns.end());
+    first->planned.bytes += group.planned.bytes;
+    group.planned.columns.clear();
+  }
+  if (first != nullptr) std::sort(first->planned.columns.begin(), first->planned.columns.end());
+  std::erase_if(*groups, [](const Candidate& group) { return group.planned.columns.empty(); });
+}
+
+}  // namespace
+
+std::vector<int64_t> SampledRows(int64_t rows) {
+  const int64_t count = std::min(rows, std::clamp(rows / 100, kLeastSample, kMostSample));
+  std::vector<int64_t> sample(static_cast<size_t>(count));
+  for (int64_t i = 0; i < count; ++i) {
+    // One row of each of `count` stretches of rows, all as long but for one row.
+    const int64_t begin = i * (rows / count) + std::min(i, rows % count);
+    const int64_t length = rows / count + (i < rows % count ? 1 : 0);
+    sample[static_cast<size_t>(i)] =
+        begin +
+        static_cast<int64_t>(FoldHash(static_cast<uint64_t>(rows), static_cast<uint64_t>(i)) >> 11) % length;
+  }
+  return sample;
+}
+
+Result<CompressionPlan> PlanCompression(const Matrix& matrix, const KernelContext& context) {
+  CompressionPlan plan;
+  plan.plain_bytes = static_cast<double>(matrix.bytes());
+  if (matrix.columns() == 0) return plan;
+  if (matrix.rows() == 0) {
+    plan.groups.resize(1);
+    for (int32_t j = 0; j < matrix.columns(); ++j) plan.groups[0].columns.push_back(j);
+    return plan;
+  }
+  const std::vector<int64_t> rows = SampledRows(matrix.rows());
+  const Estimator estimator(matrix, static_cast<int64_t>(rows.size()),
+                            static_cast<double>(matrix.stored()) / static_cast<double>(matrix.cells()));
+  std::vector<Candidate> groups(static_cast<size_t>(matrix.columns()));
+  ParallelFor(matrix.columns(), 1, [&](int64_t begin, int64_t end) {
+    for (int64_t j = begin; j < end && !IsCancelled(context.cancelled); ++j)
+      groups[static_cast<size_t>(j)] = Sample(matrix, rows, static_cast<int32_t>(j), estimator);
+  });
+  if (IsCancelled(context.cancelled)) return Cancelled("compress");
+
+  if (groups.size() > kFewGroups) {
+    const size_t least = groups.size() > kManyGroups ? 1 : groups.size() / 5;
+    HEDDLE_RETURN_IF_ERROR(JoinByQueue(&groups, least, estimator, context));
+  }
+  if (groups.size() <= kManyGroups) HEDDLE_RETURN_IF_ERROR(JoinGreedily(&groups, estimator, context));
+  MergeUncompressed(&groups);
+  std::sort(groups.begin(), groups.end(), [](const Candidate& a, const Candidate& b) {
+    return a.planned.columns[0] < b.planned.columns[0];
+  });
+  for (Candidate& group : groups) {
+    plan.bytes += group.planned.bytes;
+    plan.groups.push_back(std::move(group.planned));
+  }
+  return plan;
+}
+
+}  // namespace heddle::ops

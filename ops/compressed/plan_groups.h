@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "core/values/column_groups.h"
+#include "ops/base/kernel.h"
+
+namespace heddle::ops {
+
+/// Columns that are to be stored together, as the sample of the matrix lets them look.
+struct PlannedGroup {
+  std::vector<int32_t> columns;  ///< Ascending.
+  Encoding encoding = Encoding::kUncompressed;
+  double tuples = 0;  ///< Distinct ones, estimated.
+  double bytes = 0;   ///< Of the group, estimated.
+};
+
+struct CompressionPlan {
+  std::vector<PlannedGroup> groups;  ///< By their first columns.
+  double bytes = 0;                  ///< Of all groups.
+  double plain_bytes = 0;            ///< Of the matrix as it is.
+  /// A plan that saves less than a tenth is not worth a look-up for each cell.
+  bool Pays() const { return bytes < 0.9 * plain_bytes; }
+};
+
+/// Rows of a matrix that a plan is made from: all of them where there are few, else a hundredth, at least
+/// 3,000 and at most 1,000,000. Ascending, a function of `rows` alone: every rank, and every run, makes the
+/// same plan.
+std::vector<int64_t> SampledRows(int64_t rows);
+
+/// Which columns of a dense or CSR matrix are to be stored together, and how, so that it takes the fewest
+/// bytes: distinct tuples by EstimateDistinct, runs by neighbours of the sampled rows; columns are joined as
+/// long as it saves bytes, by a queue of the smallest groups while they are many, then the pair that saves
+/// most. Reads the sampled rows alone. Cancelled().
+/// Source: Elgohary et al., VLDB 2016, sections 4.1-4.3; Baunsgaard and Boehm, SIGMOD 2023, section 4.
+Result<CompressionPlan> PlanCompression(const Matrix& matrix, const KernelContext& context);
+
+/// The matrix stored by the groups of the plan. A group whose columns turn out to have more distinct tuples
+/// than the sample said is stored as is smallest for what it has, perhaps uncompressed. Tuples of a
+/// dictionary ascend, column by column; that of kDefault that most rows have comes first. NaNs become one.
+/// kResourceExhausted, Cancelled().
+Result<ColumnGroups> CompressColumns(const Matrix& matrix, const CompressionPlan& plan,
+                                     const KernelContext& context);
+
+}  // namespace heddle::ops
