@@ -315,6 +315,19 @@ Matrix Matrix::Reshaped(int64_t rows, int64_t columns) const {
   return view;
 }
 
+bool Matrix::IsSameView(const Matrix& other) const {
+  if (shape() != other.shape() || storage_ != other.storage_ || element_type_ != other.element_type_ ||
+      values_pointer_ != other.values_pointer_)
+    return false;
+  switch (storage_) {
+    case Storage::kDense: return true;
+    case Storage::kCsr: return row_offsets_pointer_ == other.row_offsets_pointer_;
+    case Storage::kColumnGroups:
+      return groups_pointer_ == other.groups_pointer_ && first_row_ == other.first_row_;
+  }
+  return false;
+}
+
 double Matrix::At(int64_t row, int64_t column) const {
   HEDDLE_CHECK(0 <= row && row < rows_ && 0 <= column && column < columns_, "a cell lies within its matrix");
   int64_t at = row * columns_ + column;

@@ -108,6 +108,10 @@ class Matrix {
   /// the cells and their memory has the room. True if so.
   bool GrowTo(int64_t rows, int64_t columns);
 
+  /// True if both are the same rows of the same memory: without a look at a cell. A view of other memory with
+  /// the same cells is another one.
+  bool IsSameView(const Matrix& other) const;
+
   /// One cell; slow, for tests, printing and small accesses.
   double At(int64_t row, int64_t column) const;
 

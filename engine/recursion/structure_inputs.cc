@@ -18,10 +18,9 @@ constexpr double kMostWhole = 9007199254740992.0;
 // In memory, or cell by cell: where several ranks compute, plans bring a structure to them anew.
 bool IsSameMatrix(const Value& a, const Value& b) {
   const Matrix &x = a.matrix(), &y = b.matrix();
-  if (x.shape() != y.shape() || x.storage() != y.storage() || x.element_type() != y.element_type())
-    return false;
-  if (x.values<char>() == y.values<char>()) return true;
-  return !x.IsSparse() && std::memcmp(x.data<char>(), y.data<char>(), static_cast<size_t>(x.bytes())) == 0;
+  if (x.IsSameView(y)) return true;
+  return x.IsDense() && y.IsDense() && x.shape() == y.shape() && x.element_type() == y.element_type() &&
+         std::memcmp(x.data<char>(), y.data<char>(), static_cast<size_t>(x.bytes())) == 0;
 }
 
 }  // namespace

@@ -18,11 +18,6 @@ bool SameScalar(const Scalar& a, const Scalar& b) {
   return a == b;
 }
 
-bool SharesMatrix(const Matrix& a, const Matrix& b) {
-  return a.shape() == b.shape() && a.data<char>() == b.data<char>() &&
-         (!a.IsSparse() || a.row_offsets() == b.row_offsets());
-}
-
 bool SharesFrame(const Frame& a, const Frame& b) {
   if (a.shape() != b.shape() || a.schema() != b.schema()) return false;
   for (int64_t j = 0; j < a.columns(); ++j)
@@ -68,7 +63,7 @@ bool SharesValue(const Variable& a, const Variable& b) {
   if (a.info.data_type != b.info.data_type) return false;
   switch (a.info.data_type) {
     case DataType::kScalar: return SameScalar(a.value.scalar(), b.value.scalar());
-    case DataType::kMatrix: return SharesMatrix(a.value.matrix(), b.value.matrix());
+    case DataType::kMatrix: return a.value.matrix().IsSameView(b.value.matrix());
     case DataType::kFrame: return SharesFrame(a.value.frame(), b.value.frame());
     case DataType::kList: return a.list == b.list;
     case DataType::kTuple:

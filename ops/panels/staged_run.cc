@@ -24,9 +24,7 @@ bool AreSameCells(const Value& a, const Value& b) {
       if (a.frame().column(j).offsets() != b.frame().column(j).offsets()) return false;
     return true;
   }
-  return a.IsMatrix() && a.matrix().storage() == b.matrix().storage() &&
-         a.matrix().data<char>() == b.matrix().data<char>() &&
-         (!a.matrix().IsSparse() || a.matrix().row_offsets() == b.matrix().row_offsets());
+  return a.IsMatrix() && a.matrix().IsSameView(b.matrix());
 }
 
 class Run {

@@ -32,10 +32,7 @@ bool IsSame(const Value& a, const Value& b) {
            std::bit_cast<uint64_t>(x.AsDouble()) == std::bit_cast<uint64_t>(y.AsDouble()) &&
            std::fabs(x.AsDouble()) < kMostWhole;
   }
-  if (!a.IsMatrix()) return false;
-  const Matrix &x = a.matrix(), &y = b.matrix();
-  return x.data<char>() == y.data<char>() && x.shape() == y.shape() && x.storage() == y.storage() &&
-         x.element_type() == y.element_type();
+  return a.IsMatrix() && a.matrix().IsSameView(b.matrix());
 }
 
 }  // namespace
