@@ -205,7 +205,7 @@ Result<RunResults> Engine::Run(const Script& script, const HostValues& inputs,
     if (variable == nullptr)
       return FailedPrecondition("the output '{}' has no value at the end of the script", output)
           .WithNote("no statement that ran has assigned it");
-    results.outputs[output] = ToHostValue(*variable);
+    HEDDLE_ASSIGN_OR_RETURN(results.outputs[output], ToHostValue(*variable));
   }
   return results;
 }

@@ -10,6 +10,7 @@
 #include "core/memory/counted_heap.h"
 #include "ops/base/stages.h"
 #include "ops/cells/stored_inputs.h"
+#include "ops/compressed/run_compressed.h"
 #include "ops/elementwise/single_precision.h"
 
 namespace heddle::ops {
@@ -209,13 +210,20 @@ class CatalogKernelSource : public KernelSource {
     if (op == nullptr || (op->run == nullptr && op->run_several == nullptr))
       return Internal("no kernel for operator {}", call.node.op);
     return WithinMemory(call.node.op, [&]() -> Status {
-      if (TakesStorages(*op, call)) return RunStored(*op, call, results);
-      HEDDLE_ASSIGN_OR_RETURN(const StoredInputs inputs, StoredInputs::Of(*op, call));
-      return RunStored(*op, inputs.With(call), results);
+      if (!HasCompressed(call)) return RunConverted(*op, call, results);
+      return RunCompressed(*op, call, results, [op](const KernelCall& decoded, std::span<Value> of) {
+        return RunConverted(*op, decoded, of);
+      });
     });
   }
 
  private:
+  static Status RunConverted(const Operator& op, const KernelCall& call, std::span<Value> results) {
+    if (TakesStorages(op, call)) return RunStored(op, call, results);
+    HEDDLE_ASSIGN_OR_RETURN(const StoredInputs inputs, StoredInputs::Of(op, call));
+    return RunStored(op, inputs.With(call), results);
+  }
+
   static Status RunStored(const Operator& op, const KernelCall& call, std::span<Value> results) {
     const bool takes = op.takes_singles != nullptr && op.takes_singles(call);
     return !takes && HasSingles(call) ? RunWidened(op, call, results) : RunOperator(op, call, results);

@@ -17,7 +17,7 @@ grpc::ByteBuffer HeaderOnly(const engine::FrameHeader& header) {
   return grpc::ByteBuffer(&slice, 1);
 }
 
-void Release(void* keep_alive) { delete static_cast<std::shared_ptr<const Value>*>(keep_alive); }
+void Release(void* keep_alive) { delete static_cast<std::shared_ptr<const void>*>(keep_alive); }
 
 grpc::ByteBuffer ToBuffer(const engine::OutgoingFrame& frame) {
   const auto bytes = frame.header.Encode();
@@ -28,7 +28,7 @@ grpc::ByteBuffer ToBuffer(const engine::OutgoingFrame& frame) {
   // The matrix lives until gRPC drops the slice, which may be after the write has completed.
   const grpc::Slice slices[] = {grpc::Slice(bytes.data(), bytes.size()),
                                 grpc::Slice(const_cast<void*>(frame.payload), frame.header.size, Release,
-                                            new std::shared_ptr<const Value>(frame.keep_alive))};
+                                            new std::shared_ptr<const void>(frame.keep_alive))};
   return grpc::ByteBuffer(slices, 2);
 }
 

@@ -310,4 +310,75 @@ int64_t CountNonzeros(const ColumnGroups& groups, int64_t begin, int64_t end) {
   return count;
 }
 
+namespace {
+
+Result<Codes> SliceCodes(const Codes& codes, int64_t begin, int64_t end) {
+  HEDDLE_ASSIGN_OR_RETURN(Codes slice, Codes::Make(end - begin, codes.bits()));
+  if (codes.bits() == 4)
+    for (int64_t i = begin; i < end; ++i) slice.Set(i - begin, codes.At(i));
+  else if (begin < end)
+    std::memcpy(slice.mutable_data(), codes.data() + CodeBytes(begin, codes.bits()),
+                static_cast<size_t>(slice.bytes()));
+  return slice;
+}
+
+Status SliceExceptions(const ColumnGroup& group, int64_t begin, int64_t end, ColumnGroup* slice) {
+  int64_t count = 0;
+  ForExceptions(group, begin, end, [&](int64_t, uint32_t) { ++count; });
+  HEDDLE_ASSIGN_OR_RETURN(slice->codes, Codes::Make(count, group.codes.bits()));
+  HEDDLE_ASSIGN_OR_RETURN(slice->positions, Buffer::Allocate(std::max<int64_t>(
+                                                count * static_cast<int64_t>(sizeof(uint16_t)), 1)));
+  auto* const positions = static_cast<uint16_t*>(slice->positions->data());
+  slice->segments.assign(static_cast<size_t>((end - begin + kSegmentRows - 1) / kSegmentRows + 1), 0);
+  int64_t at = 0;
+  ForExceptions(group, begin, end, [&](int64_t row, uint32_t code) {
+    slice->codes.Set(at, code);
+    positions[at++] = static_cast<uint16_t>((row - begin) % kSegmentRows);
+    ++slice->segments[static_cast<size_t>((row - begin) / kSegmentRows) + 1];
+  });
+  for (size_t i = 1; i < slice->segments.size(); ++i) slice->segments[i] += slice->segments[i - 1];
+  return OkStatus();
+}
+
+Status SliceRuns(const ColumnGroup& group, int64_t begin, int64_t end, ColumnGroup* slice) {
+  std::vector<uint32_t> codes;
+  ForRuns(group, begin, end, [&](int64_t first, int64_t, uint32_t code) {
+    slice->starts.push_back(first - begin);
+    codes.push_back(code);
+  });
+  HEDDLE_ASSIGN_OR_RETURN(slice->codes, Codes::Make(static_cast<int64_t>(codes.size()), group.codes.bits()));
+  for (size_t i = 0; i < codes.size(); ++i) slice->codes.Set(static_cast<int64_t>(i), codes[i]);
+  return OkStatus();
+}
+
+}  // namespace
+
+Result<std::shared_ptr<const ColumnGroups>> SliceGroups(const ColumnGroups& groups, int64_t begin,
+                                                        int64_t end) {
+  auto slices = std::make_shared<ColumnGroups>();
+  slices->rows = end - begin;
+  slices->columns = groups.columns;
+  slices->element_type = groups.element_type;
+  for (const ColumnGroup& group : groups.groups) {
+    ColumnGroup slice;
+    slice.encoding = group.encoding;
+    slice.columns = group.columns;
+    slice.dictionary =
+        group.encoding == Encoding::kUncompressed ? group.dictionary.Rows(begin, end) : group.dictionary;
+    switch (group.encoding) {
+      case Encoding::kEmpty:
+      case Encoding::kConstant:
+      case Encoding::kUncompressed: break;
+      case Encoding::kDenseCodes: {
+        HEDDLE_ASSIGN_OR_RETURN(slice.codes, SliceCodes(group.codes, begin, end));
+        break;
+      }
+      case Encoding::kDefault: HEDDLE_RETURN_IF_ERROR(SliceExceptions(group, begin, end, &slice)); break;
+      case Encoding::kRuns: HEDDLE_RETURN_IF_ERROR(SliceRuns(group, begin, end, &slice)); break;
+    }
+    slices->groups.push_back(std::move(slice));
+  }
+  return std::shared_ptr<const ColumnGroups>(std::move(slices));
+}
+
 }  // namespace heddle

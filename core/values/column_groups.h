@@ -125,6 +125,10 @@ void DecodeRows(const ColumnGroups& groups, int64_t begin, int64_t end, T* cells
 /// Rows [begin, end) as a dense matrix. kResourceExhausted.
 Result<Matrix> DecodeRows(const ColumnGroups& groups, int64_t begin, int64_t end);
 
+/// Rows [begin, end) as groups of their own; dictionaries are shared, codes are copied. kResourceExhausted.
+Result<std::shared_ptr<const ColumnGroups>> SliceGroups(const ColumnGroups& groups, int64_t begin,
+                                                        int64_t end);
+
 /// Cells of rows [begin, end) that are not zero (NaN is not zero).
 int64_t CountNonzeros(const ColumnGroups& groups, int64_t begin, int64_t end);
 

@@ -24,6 +24,10 @@ std::string Describe(const Variable& variable) {
   if (variable.value.IsPanels()) text += ", in panels";
   if (variable.value.IsMatrix() && variable.value.matrix().IsSparse())
     text += fmt::format(", {} non-zeros", variable.value.matrix().stored());
+  if (variable.value.IsMatrix() && variable.value.matrix().IsCompressed())
+    text +=
+        fmt::format(", compressed to {:.1f} %", 100.0 * static_cast<double>(variable.value.bytes()) /
+                                                    static_cast<double>(variable.value.matrix().cells() * 8));
   return text;
 }
 

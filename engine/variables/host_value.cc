@@ -6,6 +6,7 @@
 
 #include "compiler/parse/lexer.h"
 #include "core/values/sizes.h"
+#include "ops/cells/storage.h"
 
 namespace heddle::engine {
 namespace {
@@ -64,14 +65,19 @@ Result<Variable> ToVariable(const std::string& name, const HostValue& value, Ele
   return InvalidArgument("input '{}': {}", name, variable.status().message());
 }
 
-HostValue ToHostValue(const Variable& variable) {
+Result<HostValue> ToHostValue(const Variable& variable) {
   HostValue value;
-  if (variable.list == nullptr) return variable.value;
+  if (variable.list == nullptr) {
+    HEDDLE_ASSIGN_OR_RETURN(value.value, ops::Decoded(variable.value));
+    return value;
+  }
   value.list = std::make_shared<ListOf<HostValue>>();
   value.list->names = variable.list->names;
   value.list->depth = variable.list->depth;
-  for (const Variable& element : variable.list->elements)
-    value.list->elements.push_back(ToHostValue(element));
+  for (const Variable& element : variable.list->elements) {
+    HEDDLE_ASSIGN_OR_RETURN(HostValue given, ToHostValue(element));
+    value.list->elements.push_back(std::move(given));
+  }
   return value;
 }
 

@@ -29,8 +29,9 @@ struct HostValue {
 /// other value shares its memory. kInvalidArgument for a size that no matrix of a script has, and for a name
 /// that no variable has; kResourceExhausted where a copy does not fit.
 Result<Variable> ToVariable(const std::string& name, const HostValue& value, ElementType element_type);
-/// The value of a variable when nothing runs; it shares its memory.
-HostValue ToHostValue(const Variable& variable);
+/// The value of a variable when nothing runs; it shares its memory, but for a compressed matrix, which a host
+/// gets dense. kResourceExhausted.
+Result<HostValue> ToHostValue(const Variable& variable);
 
 /// What the compiler is told of a variable that a program begins with.
 GivenVariable GivenOf(const std::string& name, const Variable& variable);

@@ -56,7 +56,7 @@ Result<Matrix> MergeCells(const Matrix& before, Matrix last, std::span<const Mat
   const bool is_sparse = last.IsSparse();
   HEDDLE_ASSIGN_OR_RETURN(const Matrix dense_before, ToDense(before));
   Matrix merged = std::move(last);
-  if (is_sparse) {
+  if (!merged.IsDense()) {
     HEDDLE_ASSIGN_OR_RETURN(merged, ToDense(merged));
   } else if (!merged.HoldsCellsAlone()) {
     HEDDLE_ASSIGN_OR_RETURN(merged, Copy(merged));

@@ -8,6 +8,7 @@
 
 #include "core/memory/counted_heap.h"
 #include "core/status_numbers.h"
+#include "core/values/column_groups_bytes.h"
 #include "core/values/sizes.h"
 #include "engine/wire/bytes.h"
 
@@ -30,6 +31,8 @@ constexpr char kTextTag = 't';  // a long string: its size here, its bytes as va
 constexpr size_t kLongTextBytes = 4096;
 constexpr uint64_t kMostTextBytes = uint64_t{1} << 32;
 constexpr char kMatrixTag = 'm';
+constexpr char kGroupsTag = 'g';  // a compressed matrix: its bytes here, and as values
+constexpr uint64_t kMostGroupsBytes = uint64_t{1} << 46;
 constexpr char kFrameTag = 'f';  // rows, bytes of the schema
 constexpr uint64_t kMostSchemaBytes = uint64_t{1} << 32;
 
@@ -66,6 +69,13 @@ std::string DescribeScalar(const Value& value) {
   } else {
     Append(&out, scalar.AsInteger());
   }
+  return out;
+}
+
+std::string DescribeGroups(const Buffer& flat) {
+  std::string out;
+  out.push_back(kGroupsTag);
+  Append(&out, static_cast<uint64_t>(flat.bytes()));
   return out;
 }
 
@@ -159,6 +169,13 @@ Result<FrameHeader> FrameHeader::Decode(const uint8_t* bytes) {
 OutgoingValue::OutgoingValue(uint64_t request, Result<Value> value, int64_t piece_bytes)
     : request_(request), piece_bytes_(piece_bytes), failure_(value.status()) {
   if (!value.ok()) return;
+  if (value->IsMatrix() && value->matrix().IsCompressed()) {
+    Result<std::shared_ptr<Buffer>> flat = FlattenGroups(value->matrix());
+    failure_ = flat.status();
+    if (!flat.ok()) return;
+    flat_ = *std::move(flat);
+    return AddSpan({Section::kValues, flat_->data(), flat_->bytes()});
+  }
   value_ = std::make_shared<const Value>(*std::move(value));
   switch (value_->kind()) {
     case Value::Kind::kScalar:
@@ -195,6 +212,7 @@ void OutgoingValue::AddFrame(const heddle::Frame& frame) {
 }
 
 std::string OutgoingValue::Describe() const {
+  if (flat_ != nullptr) return DescribeGroups(*flat_);
   switch (value_->kind()) {
     case Value::Kind::kScalar: return DescribeScalar(*value_);
     case Value::Kind::kMatrix: return DescribeMatrix(value_->matrix());
@@ -221,7 +239,7 @@ std::optional<OutgoingFrame> OutgoingValue::Next() {
   if (!begun_) return Begin();
   const Span& span = spans_[span_];
   OutgoingFrame frame;
-  frame.keep_alive = value_;
+  frame.keep_alive = flat_ != nullptr ? std::shared_ptr<const void>(flat_) : value_;
   frame.payload = static_cast<const char*>(span.data) + offset_;
   frame.header.request = request_;
   frame.header.kind = FrameKind::kData;
@@ -244,6 +262,7 @@ int64_t IncomingValue::SectionBytes(Section section) const {
     case Form::kNone:
     case Form::kScalar: return 0;
     case Form::kText: return is_values ? static_cast<int64_t>(text_.size()) : 0;
+    case Form::kGroups: return is_values ? groups_->bytes() : 0;
     case Form::kFrame:
       return is_values ? frame_.bytes() : section == Section::kSchema ? frame_.schema_bytes() : 0;
     case Form::kMatrix: break;
@@ -279,6 +298,7 @@ Result<uint8_t*> IncomingValue::Place(const FrameHeader& header) {
     case Form::kNone:
     case Form::kScalar: break;
     case Form::kText: base = text_.data(); break;
+    case Form::kGroups: base = groups_->data(); break;
     case Form::kFrame:
       if (header.section == Section::kSchema) {
         base = frame_.schema_data();
@@ -330,6 +350,7 @@ Status IncomingValue::Accept(const FrameHeader& header, std::string_view payload
       return frame_.Begin(rows, static_cast<int64_t>(schema_bytes));
     }
     case kMatrixTag: form_ = Form::kMatrix; return BeginMatrix(payload);
+    case kGroupsTag: form_ = Form::kGroups; return BeginGroups(payload);
     default: return DataLoss("a matrix frame is malformed");
   }
 }
@@ -349,6 +370,13 @@ Status IncomingValue::BeginMatrix(std::string_view payload) {
   return OkStatus();
 }
 
+Status IncomingValue::BeginGroups(std::string_view payload) {
+  uint64_t bytes = 0;
+  const bool is_sound = Take(&payload, &bytes) && payload.empty() && bytes <= kMostGroupsBytes;
+  HEDDLE_ASSIGN_OR_RETURN(groups_, Buffer::Allocate(is_sound ? static_cast<int64_t>(bytes) : 0));
+  return is_sound ? OkStatus() : DataLoss("a frame of a compressed matrix is malformed");
+}
+
 Result<Value> IncomingValue::Finish() {
   if (form_ == Form::kNone) return DataLoss("a value without a beginning");
   if (form_ == Form::kFrame) HEDDLE_RETURN_IF_ERROR(MakeColumns());
@@ -362,6 +390,11 @@ Result<Value> IncomingValue::Finish() {
     case Form::kScalar: return Value(std::move(scalar_));
     case Form::kText: return Value(Scalar(std::move(text_)));
     case Form::kMatrix: return FinishMatrix();
+    case Form::kGroups: {
+      HEDDLE_ASSIGN_OR_RETURN(Matrix matrix, UnflattenGroups({static_cast<const char*>(groups_->data()),
+                                                              static_cast<size_t>(groups_->bytes())}));
+      return Value(std::move(matrix));
+    }
     case Form::kFrame: {
       HEDDLE_ASSIGN_OR_RETURN(heddle::Frame frame, frame_.Finish());
       return Value(std::move(frame));

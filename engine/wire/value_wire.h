@@ -50,12 +50,12 @@ struct FrameHeader {
   static Result<FrameHeader> Decode(const uint8_t* bytes);
 };
 
-/// One frame to be sent. The payload is either `owned` or memory of the value, which `keep_alive` holds.
+/// One frame to be sent. The payload is either `owned` or memory that `keep_alive` holds.
 struct OutgoingFrame {
   FrameHeader header;
   std::string owned;
   const void* payload = nullptr;
-  std::shared_ptr<const Value> keep_alive;
+  std::shared_ptr<const void> keep_alive;
 };
 
 /// Cuts a value into frames, on demand.
@@ -84,7 +84,8 @@ class OutgoingValue {
   int64_t piece_bytes_;
   Status failure_;
   std::shared_ptr<const Value> value_;
-  std::string schema_;  // Of a frame.
+  std::string schema_;                  // Of a frame.
+  std::shared_ptr<const Buffer> flat_;  // Of a compressed matrix.
   std::vector<Span> spans_;
   size_t span_ = 0;
   int64_t offset_ = 0;
@@ -105,17 +106,19 @@ class IncomingValue {
   Result<Value> Finish();
 
  private:
-  enum class Form : uint8_t { kNone, kScalar, kText, kMatrix, kFrame };
+  enum class Form : uint8_t { kNone, kScalar, kText, kMatrix, kGroups, kFrame };
 
   int64_t SectionBytes(Section section) const;
   Status MakeColumns();
   Status BeginMatrix(std::string_view payload);
+  Status BeginGroups(std::string_view payload);
   Result<Value> FinishMatrix();
 
   Form form_ = Form::kNone;
   Scalar scalar_;
   std::string text_;  // a long string
   Matrix matrix_;
+  std::shared_ptr<Buffer> groups_;  // A compressed matrix, flat (core/values/column_groups_bytes.h).
   IncomingFrame frame_;
   int64_t stored_ = 0;
   std::array<uint64_t, kSections> received_ = {};  // Bytes of each section, from its first on.

@@ -12,7 +12,8 @@ namespace heddle::ops {
 Result<Value> ColumnsOfValue(const Value& whole, int64_t begin, int64_t end) {
   if (!whole.IsMatrix() || begin < 0 || begin > end || end > whole.matrix().columns())
     return Internal("slice: columns {} to {} are not in the value", begin, end);
-  HEDDLE_ASSIGN_OR_RETURN(Matrix columns, SliceColumns(whole.matrix(), begin, end));
+  HEDDLE_ASSIGN_OR_RETURN(const Value cells, Decoded(whole));
+  HEDDLE_ASSIGN_OR_RETURN(Matrix columns, SliceColumns(cells.matrix(), begin, end));
   return Value(std::move(columns));
 }
 
@@ -24,7 +25,8 @@ Result<Value> JoinColumns(std::span<const Value* const> inputs) {
     if (piece.rows() != inputs[0]->matrix().rows() ||
         piece.element_type() != inputs[0]->matrix().element_type())
       return Internal("join: pieces have {} and {} rows", inputs[0]->matrix().rows(), piece.rows());
-    if (piece.columns() > 0) pieces.push_back(piece);
+    if (piece.columns() == 0) continue;
+    HEDDLE_ASSIGN_OR_RETURN(pieces.emplace_back(), piece.IsCompressed() ? AsDense(piece) : piece);
   }
   if (inputs.empty()) return Internal("join: no pieces");
   if (pieces.empty()) return *inputs[0];

@@ -40,22 +40,31 @@ void CompressRow(const double* row, int64_t n, int32_t* columns, double* values)
     }
 }
 
-Result<Matrix> Decoded(const Matrix& x) {
-  HEDDLE_ASSIGN_OR_RETURN(Matrix dense, Matrix::Dense(x.rows(), x.columns(), x.element_type()));
-  ParallelFor(x.rows(), RowGrain(x.columns()), [&](int64_t begin, int64_t end) {
-    const int64_t first = x.first_row() + begin;
-    if (x.element_type() == ElementType::kFloat64)
-      DecodeRows(x.groups(), first, first + end - begin, dense.mutable_data() + begin * x.columns());
-    else
-      DecodeRows(x.groups(), first, first + end - begin, dense.mutable_data<float>() + begin * x.columns());
-  });
-  return dense;
-}
-
 }  // namespace
 
+void DecodeCells(const Matrix& compressed, void* cells) {
+  const int64_t n = compressed.columns();
+  ParallelFor(compressed.rows(), RowGrain(n), [&](int64_t begin, int64_t end) {
+    const int64_t first = compressed.first_row() + begin;
+    if (compressed.element_type() == ElementType::kFloat64)
+      DecodeRows(compressed.groups(), first, first + end - begin, static_cast<double*>(cells) + begin * n);
+    else
+      DecodeRows(compressed.groups(), first, first + end - begin, static_cast<float*>(cells) + begin * n);
+  });
+}
+
+Result<Value> Decoded(Value value) {
+  if (!value.IsMatrix() || !value.matrix().IsCompressed()) return value;
+  HEDDLE_ASSIGN_OR_RETURN(Matrix dense, AsDense(value.matrix()));
+  return Value(std::move(dense));
+}
+
 Result<Matrix> AsDense(const Matrix& x) {
-  if (x.IsCompressed()) return Decoded(x);
+  if (x.IsCompressed()) {
+    HEDDLE_ASSIGN_OR_RETURN(Matrix dense, Matrix::Dense(x.rows(), x.columns(), x.element_type()));
+    DecodeCells(x, dense.mutable_data<char>());
+    return dense;
+  }
   if (!x.IsSparse() || x.element_type() != ElementType::kFloat64) return ToDense(x);
   HEDDLE_ASSIGN_OR_RETURN(Matrix dense, Matrix::Dense(x.rows(), x.columns()));
   ParallelFor(x.rows(), RowGrain(x.columns()), [&](int64_t begin, int64_t end) {

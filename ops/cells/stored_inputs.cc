@@ -20,13 +20,17 @@ bool IsSmallerSparse(const Matrix& compressed) {
          static_cast<double>(compressed.cells()) * bytes;
 }
 
-Result<Matrix> Stored(const Matrix& matrix, Storages storages) {
-  if (matrix.IsCompressed() && storages == Storages::kDenseAndCsr)
-    return IsSmallerSparse(matrix) ? AsSparse(matrix) : AsDense(matrix);
-  return Takes(storages, Storage::kDense) ? AsDense(matrix) : AsSparse(matrix);
+}  // namespace
+
+Storage StorageFor(const Operator& op, const Matrix& matrix) {
+  const bool takes_both = op.storages == Storages::kDenseAndCsr;
+  if (takes_both) return matrix.IsCompressed() && IsSmallerSparse(matrix) ? Storage::kCsr : Storage::kDense;
+  return Takes(op.storages, Storage::kDense) ? Storage::kDense : Storage::kCsr;
 }
 
-}  // namespace
+Result<Matrix> StoredAs(const Matrix& matrix, Storage storage) {
+  return storage == Storage::kCsr ? AsSparse(matrix) : AsDense(matrix);
+}
 
 bool TakesStorages(const Operator& op, const KernelCall& call) {
   return std::all_of(call.inputs.begin(), call.inputs.end(),
@@ -40,7 +44,7 @@ Result<StoredInputs> StoredInputs::Of(const Operator& op, const KernelCall& call
     if (IsTaken(op, input)) continue;
     std::unique_ptr<Value>& copy = inputs.copies_[input];
     if (copy == nullptr) {
-      HEDDLE_ASSIGN_OR_RETURN(Matrix stored, Stored(input->matrix(), op.storages));
+      HEDDLE_ASSIGN_OR_RETURN(Matrix stored, StoredAs(input->matrix(), StorageFor(op, input->matrix())));
       copy = std::make_unique<Value>(std::move(stored));
     }
     inputs.pointers_.back() = copy.get();

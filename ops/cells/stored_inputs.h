@@ -16,6 +16,12 @@ namespace heddle::ops {
 /// True if `op.run` takes all inputs of the call as they are stored.
 bool TakesStorages(const Operator& op, const KernelCall& call);
 
+/// The storage in which the kernel of `op` gets a matrix that is stored as it does not take it: of a
+/// compressed one the smaller, where it takes several.
+Storage StorageFor(const Operator& op, const Matrix& matrix);
+/// The same cells, dense or CSR. kResourceExhausted.
+Result<Matrix> StoredAs(const Matrix& matrix, Storage storage);
+
 /// The inputs of a call in storages that its kernel takes. The same value twice is one copy.
 class StoredInputs {
  public:

@@ -67,15 +67,15 @@ Result<Value> JoinMatrices(std::span<const Value* const> inputs) {
     rows += input->matrix().rows();
   }
   if (pieces.empty()) return *empty;
+  if (pieces.size() == 1) return Value(std::move(pieces[0]));
   const Matrix& first = pieces[0];
   for (Matrix& piece : pieces) {
     if (piece.columns() != first.columns() || piece.element_type() != first.element_type()) {
       return Internal("join: pieces have {} and {} columns", first.columns(), piece.columns());
     }
-    if (piece.storage() == first.storage()) continue;
+    if (piece.storage() == first.storage() && !piece.IsCompressed()) continue;
     HEDDLE_ASSIGN_OR_RETURN(piece, first.IsSparse() ? ToSparse(piece) : ToDense(piece));
   }
-  if (pieces.size() == 1) return Value(std::move(pieces[0]));
   const int64_t columns = first.columns();
   const ElementType type = first.element_type();
   return first.IsSparse() ? JoinSparse(pieces, rows, columns, type) : JoinDense(pieces, rows, columns, type);

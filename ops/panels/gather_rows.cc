@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "ops/base/parallel.h"
+#include "ops/cells/storage.h"
 #include "ops/frame/row_pieces.h"
 
 namespace heddle::ops {
@@ -53,6 +54,8 @@ Result<Value> GatherDense(std::span<const RowSource> sources, int64_t rows, cons
     const int64_t bytes = (source.end - source.begin) * row_bytes;
     if (source.spilled != nullptr)
       HEDDLE_RETURN_IF_ERROR(source.spilled->ReadCells(source.begin, source.end, to));
+    else if (source.in_memory.matrix().IsCompressed())
+      DecodeCells(source.in_memory.matrix().Rows(source.begin, source.end), to);
     else
       CopyBytes(source.in_memory.matrix().data<char>() + source.begin * row_bytes, to, bytes);
     to += bytes;

@@ -6,6 +6,8 @@
 #include <utility>
 
 #include "core/memory/counted_heap.h"
+#include "core/values/column_groups.h"
+#include "ops/cells/storage.h"
 #include "ops/frame/row_pieces.h"
 #include "ops/frame/stack_rows.h"
 
@@ -30,6 +32,12 @@ Result<Value> WithMemoryOfItsOwn(Value value) {
   }
   if (!value.IsMatrix()) return value;
   const Matrix& matrix = value.matrix();
+  if (matrix.IsCompressed()) {
+    HEDDLE_ASSIGN_OR_RETURN(
+        std::shared_ptr<const ColumnGroups> groups,
+        SliceGroups(matrix.groups(), matrix.first_row(), matrix.first_row() + matrix.rows()));
+    return Value(Matrix::OfGroups(std::move(groups)));
+  }
   const auto cell = static_cast<size_t>(BytesOf(matrix.element_type()));
   if (!matrix.IsSparse()) {
     if (matrix.HoldsCellsAlone()) return value;
@@ -51,7 +59,9 @@ Result<Value> WithMemoryOfItsOwn(Value value) {
 }
 
 Result<Value> KeptPart::Read() const {
-  return panels == nullptr ? Result<Value>(in_memory) : panels->Rows(begin, end);
+  HEDDLE_ASSIGN_OR_RETURN(Value rows,
+                          panels == nullptr ? Result<Value>(in_memory) : panels->Rows(begin, end));
+  return Decoded(std::move(rows));
 }
 
 Status KeptParts::Add(Value value) {
@@ -113,7 +123,8 @@ Result<std::vector<Value>> ReadAll(std::span<const KeptPart> parts) {
       HEDDLE_ASSIGN_OR_RETURN(Value value, first.Read());
       values.push_back(std::move(value));
     } else {
-      HEDDLE_ASSIGN_OR_RETURN(const Value together, first.panels->Rows(first.begin, parts[last - 1].end));
+      HEDDLE_ASSIGN_OR_RETURN(Value together, first.panels->Rows(first.begin, parts[last - 1].end));
+      HEDDLE_ASSIGN_OR_RETURN(together, Decoded(std::move(together)));
       for (size_t j = i; j < last; ++j) {
         HEDDLE_ASSIGN_OR_RETURN(
             Value value, SliceRows(together, parts[j].begin - first.begin, parts[j].end - first.begin));

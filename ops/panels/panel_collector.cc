@@ -31,6 +31,12 @@ Result<Value> NoRowsLike(const Value& rows) {
   return Value(Frame(rows.frame().schema(), std::move(columns)));
 }
 
+// Bytes of the rows as the next operator gets them: a compressed panel is no smaller than others.
+int64_t CellBytes(const Value& rows) {
+  if (!rows.IsMatrix() || !rows.matrix().IsCompressed()) return rows.bytes();
+  return rows.matrix().cells() * BytesOf(rows.matrix().element_type());
+}
+
 class CollectorOfPanels : public PanelStore::Collector {
  public:
   CollectorOfPanels(PanelRoom& room, std::shared_ptr<PanelSet> set, int64_t least_panel_bytes)
@@ -54,14 +60,16 @@ class CollectorOfPanels : public PanelStore::Collector {
       if (rows.matrix().element_type() != no_rows_->matrix().element_type())
         return Internal("panels: cells of {} below cells of {}", Name(rows.matrix().element_type()),
                         Name(no_rows_->matrix().element_type()));
-      HEDDLE_ASSIGN_OR_RETURN(
-          Matrix stored, no_rows_->matrix().IsSparse() ? ToSparse(rows.matrix()) : ToDense(rows.matrix()));
-      rows = Value(std::move(stored));
+      const bool is_sparse = no_rows_->matrix().IsSparse();
+      if (!rows.matrix().IsCompressed() || is_sparse) {
+        HEDDLE_ASSIGN_OR_RETURN(Matrix stored, is_sparse ? ToSparse(rows.matrix()) : ToDense(rows.matrix()));
+        rows = Value(std::move(stored));
+      }
     }
     const int64_t least_bytes = LeastPanelBytes();
-    if (waiting_.empty() && rows.bytes() >= least_bytes) return AddPanel(std::move(rows));
+    if (waiting_.empty() && CellBytes(rows) >= least_bytes) return AddPanel(std::move(rows));
     waiting_rows_ += count;
-    waiting_bytes_ += rows.bytes();
+    waiting_bytes_ += CellBytes(rows);
     waiting_.push_back(std::move(rows));
     return waiting_bytes_ >= least_bytes ? AddWaiting() : OkStatus();
   }

@@ -3,6 +3,9 @@
 
 #include <utility>
 
+#include "core/values/column_groups_bytes.h"
+#include "ops/cells/storage.h"
+
 namespace heddle::ops {
 namespace {
 
@@ -47,6 +50,7 @@ class SpilledRows::Writer {
 };
 
 int64_t SpilledRows::BytesFor(const Value& rows) {
+  if (rows.IsMatrix() && rows.matrix().IsCompressed()) return MostFlatBytes(rows.matrix());
   if (!rows.IsFrame()) return rows.bytes();
   // Offsets of texts are one more than rows.
   return rows.bytes() + 8 * rows.frame().columns();
@@ -68,6 +72,11 @@ Status SpilledRows::WriteMatrix(const Matrix& matrix, Writer* writer) {
   is_sparse_ = matrix.IsSparse();
   element_type_ = matrix.element_type();
   const int64_t cell_bytes = BytesOf(element_type_);
+  if (matrix.IsCompressed()) {
+    is_compressed_ = true;
+    HEDDLE_ASSIGN_OR_RETURN(const std::shared_ptr<Buffer> flat, FlattenGroups(matrix));
+    return writer->Write(flat->data(), flat->bytes(), &values_);
+  }
   if (!is_sparse_) return writer->Write(matrix.data<char>(), matrix.cells() * cell_bytes, &values_);
   const int64_t* const offsets = matrix.row_offsets();
   first_entry_ = matrix.rows() == 0 ? 0 : offsets[0];
@@ -101,7 +110,20 @@ Status SpilledRows::WriteFrame(const Frame& frame, Writer* writer) {
   return OkStatus();
 }
 
+Result<Matrix> SpilledRows::ReadGroups(int64_t begin, int64_t end) const {
+  HEDDLE_ASSIGN_OR_RETURN(const std::shared_ptr<Buffer> flat, Buffer::Allocate(values_.bytes()));
+  HEDDLE_RETURN_IF_ERROR(values_.Read(*file_, 0, values_.bytes(), flat->data()));
+  HEDDLE_ASSIGN_OR_RETURN(const Matrix all, UnflattenGroups({static_cast<const char*>(flat->data()),
+                                                             static_cast<size_t>(values_.bytes())}));
+  return all.Rows(begin, end);
+}
+
 Status SpilledRows::ReadCells(int64_t begin, int64_t end, void* cells) const {
+  if (is_compressed_) {
+    HEDDLE_ASSIGN_OR_RETURN(const Matrix rows, ReadGroups(begin, end));
+    DecodeCells(rows, cells);
+    return OkStatus();
+  }
   const int64_t row_bytes = shape_.columns * BytesOf(element_type_);
   return values_.Read(*file_, begin * row_bytes, (end - begin) * row_bytes, cells);
 }
@@ -170,6 +192,10 @@ Result<Value> SpilledRows::Read(int64_t begin, int64_t end) const {
       columns.push_back(std::move(column));
     }
     return Value(Frame(schema_, std::move(columns)));
+  }
+  if (is_compressed_) {
+    HEDDLE_ASSIGN_OR_RETURN(Matrix groups, ReadGroups(begin, end));
+    return Value(std::move(groups));
   }
   if (!is_sparse_) {
     HEDDLE_ASSIGN_OR_RETURN(Matrix dense, Matrix::Dense(rows, shape_.columns, element_type_));

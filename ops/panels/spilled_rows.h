@@ -12,7 +12,8 @@
 namespace heddle::ops {
 
 /// Rows of a matrix or frame in a spill file: its arrays one behind the other, as they are in memory. Any of
-/// its rows can be read without the others. Immutable, thread-safe.
+/// its rows can be read without the others, but those of a compressed matrix, which are one array
+/// (core/values/column_groups_bytes.h). Immutable, thread-safe.
 class SpilledRows {
  public:
   /// Bytes of a spill file that Write() may take.
@@ -29,7 +30,7 @@ class SpilledRows {
 
   /// Rows [begin, end) as they were written. kDataLoss, kResourceExhausted.
   Result<Value> Read(int64_t begin, int64_t end) const;
-  /// Cells of rows [begin, end) of a dense matrix into memory of their size.
+  /// Cells of rows [begin, end) of a matrix that is not CSR into memory of their size.
   Status ReadCells(int64_t begin, int64_t end, void* cells) const;
   /// Which entries rows [begin, end) of a CSR matrix have, counted from the first one that was written.
   Status ReadEntryRange(int64_t begin, int64_t end, int64_t* first, int64_t* last) const;
@@ -51,6 +52,7 @@ class SpilledRows {
   SpilledRows() = default;
   Status WriteMatrix(const Matrix& matrix, Writer* writer);
   Status WriteFrame(const Frame& frame, Writer* writer);
+  Result<Matrix> ReadGroups(int64_t begin, int64_t end) const;
   Result<Column> ReadColumn(size_t column, int64_t begin, int64_t end) const;
 
   std::shared_ptr<SpillFile> file_;
@@ -58,6 +60,7 @@ class SpilledRows {
   int64_t file_bytes_ = 0;
   // Of a matrix.
   bool is_sparse_ = false;
+  bool is_compressed_ = false;
   ElementType element_type_ = ElementType::kFloat64;
   int64_t first_entry_ = 0;
   SpilledArray values_, column_indexes_, row_offsets_;

@@ -8,6 +8,7 @@
 
 #include "ops/cells/column_pieces.h"
 #include "ops/cells/frame_columns.h"
+#include "ops/cells/storage.h"
 #include "ops/frame/row_pieces.h"
 #include "ops/panels/kept_parts.h"
 
@@ -34,6 +35,22 @@ class Range : public RowPanels {
  private:
   const std::shared_ptr<const RowPanels> panels_;
   const PanelRange range_;
+};
+
+class DecodedRows : public RowPanels {
+ public:
+  explicit DecodedRows(std::shared_ptr<const RowPanels> panels) : panels_(std::move(panels)) {}
+
+  Shape shape() const override { return panels_->shape(); }
+  bool IsFrame() const override { return panels_->IsFrame(); }
+  int64_t bytes() const override { return 0; }  // They are those of `panels_`.
+  Result<Value> Rows(int64_t begin, int64_t end) const override {
+    HEDDLE_ASSIGN_OR_RETURN(Value rows, panels_->Rows(begin, end));
+    return Decoded(std::move(rows));
+  }
+
+ private:
+  const std::shared_ptr<const RowPanels> panels_;
 };
 
 class Joined : public RowPanels {
@@ -74,6 +91,10 @@ class Joined : public RowPanels {
 std::shared_ptr<const RowPanels> RangeOfPanels(std::shared_ptr<const RowPanels> panels,
                                                const PanelRange& range) {
   return std::make_shared<Range>(std::move(panels), range);
+}
+
+std::shared_ptr<const RowPanels> DecodedPanels(std::shared_ptr<const RowPanels> panels) {
+  return std::make_shared<DecodedRows>(std::move(panels));
 }
 
 Result<Value> JoinedPanels(std::span<const Value* const> values, const ValueInfo& info, PanelStore& store) {

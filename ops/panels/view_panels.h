@@ -22,6 +22,9 @@ struct PanelRange {
 std::shared_ptr<const RowPanels> RangeOfPanels(std::shared_ptr<const RowPanels> panels,
                                                const PanelRange& range);
 
+/// The same rows for a reader that knows no compressed matrices: such rows come dense.
+std::shared_ptr<const RowPanels> DecodedPanels(std::shared_ptr<const RowPanels> panels);
+
 /// Matrices, or frames, one below the other, some of them panels; those in memory are given to the store.
 /// Matrices are stored as `info` says, frames have its columns. There is at least one. Fails as
 /// PanelStore::Collector::Add does.

@@ -13,6 +13,7 @@
 #include "ops/base/parallel.h"
 #include "ops/cells/join_columns.h"
 #include "ops/cells/move_cells.h"
+#include "ops/cells/storage.h"
 #include "ops/frame/row_pieces.h"
 #include "ops/panels/kept_parts.h"
 #include "ops/panels/panel_store.h"
@@ -48,7 +49,9 @@ class Product {
 
  private:
   static Result<Value> RowsOf(const Value& value, int64_t begin, int64_t end) {
-    return value.IsPanels() ? value.panels()->Rows(begin, end) : SliceRows(value, begin, end);
+    HEDDLE_ASSIGN_OR_RETURN(
+        Value rows, value.IsPanels() ? value.panels()->Rows(begin, end) : SliceRows(value, begin, end));
+    return Decoded(std::move(rows));
   }
 
   // Rows that take about as much as a slice.

@@ -15,6 +15,7 @@
 #include "core/values/panels.h"
 #include "ops/base/operator.h"
 #include "ops/base/parallel.h"
+#include "tests/unit/ops/compressed/random_groups.h"
 
 // Runs one operator of a family as the system does: infer, check that the result is what inference promised,
 // run.
@@ -106,7 +107,44 @@ struct Invocation {
                                     results);
     });
     HEDDLE_RETURN_IF_ERROR(status);
+    ExpectSameCompressed(pointers, results, begin, end, total);
     return results;
+  }
+  // How its matrices are stored changes no bit of what an operator makes (docs/compression.md).
+  void ExpectSameCompressed(const std::vector<const Value*>& given, const std::vector<Value>& expected,
+                            int64_t begin, int64_t end, int64_t total) {
+    constexpr int64_t kMostCells = 100'000;
+    bool has_matrix = false;
+    std::vector<Value> compressed(given.size());
+    std::vector<const Value*> pointers = given;
+    const auto seed = static_cast<uint32_t>(op->name.size() + 7 * given.size() + static_cast<size_t>(begin));
+    for (size_t i = 0; i < given.size(); ++i) {
+      if (given[i] == nullptr || !given[i]->IsMatrix() || given[i]->matrix().IsCompressed()) continue;
+      if (given[i]->matrix().cells() > kMostCells) return;
+      compressed[i] = Value(RandomGroups(given[i]->matrix(), seed + static_cast<uint32_t>(i)));
+      pointers[i] = &compressed[i];
+      has_matrix = true;
+    }
+    if (!has_matrix || op->effect) return;
+    std::vector<Value> results(expected.size());
+    const Status status = CatalogKernels().Run({.node = node,
+                                                .phase = Phase::kWhole,
+                                                .inputs = pointers,
+                                                .input_infos = infos,
+                                                .row_begin = begin,
+                                                .row_end = end,
+                                                .total_rows = total,
+                                                .context = context,
+                                                .op = op},
+                                               results);
+    ASSERT_TRUE(status.ok()) << op->name << " of compressed matrices: " << status.ToString();
+    for (size_t i = 0; i < results.size(); ++i) {
+      ASSERT_EQ(results[i].kind(), expected[i].kind()) << op->name;
+      if (!results[i].IsMatrix()) continue;
+      Matrix cells = *ToDense(results[i].matrix()), plain = *ToDense(expected[i].matrix());
+      ASSERT_EQ(cells.element_type(), plain.element_type()) << op->name;
+      EXPECT_TRUE(Matrix::SameCells(cells, plain)) << op->name << " of compressed matrices, result " << i;
+    }
   }
   void SetInfos(const std::vector<ValueInfo>& inferred) {
     node.info = op->infer_several != nullptr ? ValueInfo::OfTuple() : inferred[0];

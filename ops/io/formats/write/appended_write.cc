@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <utility>
 
+#include "ops/cells/storage.h"
 #include "ops/io/files/file_versions.h"
 #include "ops/io/formats/write/row_writer.h"
 #include "ops/io/formats/write_stages.h"
@@ -78,7 +79,10 @@ Result<std::unique_ptr<AppendedWrite>> AppendedWrite::Begin(const Node& node,
   return std::unique_ptr<AppendedWrite>(new AppendedWrite(std::move(path), std::move(writer), context));
 }
 
-Status AppendedWrite::Add(const Value& rows) { return writer_->Add(rows); }
+Status AppendedWrite::Add(const Value& rows) {
+  HEDDLE_ASSIGN_OR_RETURN(const Value decoded, Decoded(rows));
+  return writer_->Add(decoded);
+}
 
 Status AppendedWrite::Finish() {
   HEDDLE_RETURN_IF_ERROR(KeepRowsOf(path_, context_));

@@ -9,6 +9,7 @@
 #include "ops/io/formats/write/row_writer.h"
 #include "ops/io/formats/write/visit_rows.h"
 #include "ops/io/formats/write_stages.h"
+#include "ops/panels/view_panels.h"
 
 namespace heddle::ops {
 namespace {
@@ -54,10 +55,10 @@ Status WritePieces(const PiecedValue& value, const std::string& path, const Writ
 }
 
 Status WritePanels(const KernelCall& call, const std::string& path, const WriteOptions& options) {
-  const std::shared_ptr<const RowPanels> panels = call.inputs[0]->panels();
+  const std::shared_ptr<const RowPanels> panels = DecodedPanels(call.inputs[0]->panels());
   ValueInfo info = call.input_infos[0];
   info.shape = panels->shape();
-  if (options.parts > 0) return WriteJointly(*call.inputs[0], info, path, options, *call.context.files);
+  if (options.parts > 0) return WriteJointly(Value(panels), info, path, options, *call.context.files);
   return WritePieces({.shape = info.shape,
                       .schema = info.schema,
                       .rows_at_once = RowsAtOnce(info),

@@ -6,6 +6,7 @@
 
 #include "ops/io/formats/share_rows.h"
 #include "ops/io/formats/write/joint_write.h"
+#include "ops/panels/view_panels.h"
 
 namespace heddle::ops {
 
@@ -43,7 +44,8 @@ Status RunWriteStage(const StageCall& call, std::span<Value> outputs) {
   enum : int32_t { kBegin, kMoveRows, kGiveRows, kPlace };
   HEDDLE_ASSIGN_OR_RETURN(const WriteOptions options, WriteOptionsOf(call.node, call.inputs, call.context));
   const std::string path = call.inputs[1]->scalar().ToText();
-  const Value& rows = *call.inputs[0];
+  const Value rows =
+      call.inputs[0]->IsPanels() ? Value(DecodedPanels(call.inputs[0]->panels())) : *call.inputs[0];
   JointWrite write(call.input_infos[0], call.rows.cuts, call.rank, path, options, *call.context.files);
   const auto tell = [](int64_t number, const std::string& bytes, Value* output) -> Status {
     HEDDLE_ASSIGN_OR_RETURN(Matrix share, ShareAsRows(number, bytes));
