@@ -174,7 +174,8 @@ OutgoingValue::OutgoingValue(uint64_t request, Result<Value> value, int64_t piec
     failure_ = flat.status();
     if (!flat.ok()) return;
     flat_ = *std::move(flat);
-    return AddSpan({Section::kValues, flat_->data(), flat_->bytes()});
+    AddSpan({Section::kValues, flat_->data(), flat_->bytes()});
+    return;
   }
   value_ = std::make_shared<const Value>(*std::move(value));
   switch (value_->kind()) {

@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: Apache-2.0
+// What scripts print does not depend on how their matrices are stored: every case of tests/scripts/cases runs
+// once more with kernels that compress each matrix that they make, on one rank, in panels, and on three.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <atomic>
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+
+#include "compiler/compile.h"
+#include "ops/compressed/plan_groups.h"
+#include "tests/unit/engine/script_runner.h"
+#include "tests/unit/ops/compressed/random_groups.h"
+
+namespace heddle::engine {
+namespace {
+
+class CompressingKernels : public ops::KernelSource {
+ public:
+  using KernelSource::Run;
+  Status Run(const ops::KernelCall& call, std::span<Value> results) const override {
+    HEDDLE_RETURN_IF_ERROR(ops::CatalogKernels().Run(call, results));
+    // Between the phases of an operator are lists of its own.
+    if (call.phase != Phase::kWhole) return OkStatus();
+    for (Value& result : results) {
+      if (!result.IsMatrix() || result.matrix().IsCompressed()) continue;
+      if (result.matrix().cells() == 0 || result.matrix().cells() > kMostCells) continue;
+      const auto seed = static_cast<uint32_t>(result.matrix().cells() + call.node.position.line);
+      result = Value(ops::testing::RandomGroups(result.matrix(), seed));
+      compressed_.fetch_add(1, std::memory_order_relaxed);
+    }
+    return OkStatus();
+  }
+  int64_t compressed() const { return compressed_; }
+
+ private:
+  static constexpr int64_t kMostCells = 20'000;
+  mutable std::atomic<int64_t> compressed_ = 0;
+};
+
+std::optional<Program> Compiled(const std::filesystem::path& path) {
+  std::ostringstream text;
+  text << std::ifstream(path).rdbuf();
+  compiler::CompileOptions options;
+  options.script = path.filename().string();
+  compiler::Diagnostics diagnostics;
+  Result<Program> program = compiler::CompileScript(text.str(), options, &diagnostics);
+  if (!program.ok()) return std::nullopt;  // It needs arguments, or files that it names.
+  return *std::move(program);
+}
+
+ScriptOutcome RunIn(const std::filesystem::path& folder, const Program& program, SessionOptions options,
+                    const ops::KernelSource* kernels) {
+  Stretch whole;
+  whole.is_watched = false;
+  whole.folders.assign(static_cast<size_t>(options.ranks), folder.string());
+  return RunProgram(program, std::move(options), &whole, kernels);
+}
+
+class CompressedValuesTest : public testing::TestWithParam<const char*> {
+ protected:
+  SessionOptions Options() const {
+    if (std::string(GetParam()) == "Ranks") return SplitOver(3);
+    SessionOptions options;
+    options.threads = 2;
+    if (std::string(GetParam()) == "Panels") options.panel_bytes = 20'000;
+    return options;
+  }
+};
+
+TEST_P(CompressedValuesTest, ScriptsPrintTheSame) {
+  const std::filesystem::path folder = std::filesystem::path(HEDDLE_SOURCE_DIR) / "tests/scripts/cases";
+  const std::filesystem::path scratch = std::filesystem::path(testing::TempDir()) / "compressed_values";
+  std::filesystem::remove_all(scratch);
+  std::filesystem::create_directories(scratch);
+  for (const auto& file : std::filesystem::directory_iterator(folder.parent_path() / "data"))
+    std::filesystem::copy(file.path(), scratch / file.path().filename(),
+                          std::filesystem::copy_options::recursive);
+  std::vector<std::filesystem::path> cases;
+  for (const auto& file : std::filesystem::directory_iterator(folder))
+    if (file.path().extension() == ".dml") cases.push_back(file.path());
+  std::sort(cases.begin(), cases.end());
+  const CompressingKernels kernels;
+  int runs = 0;
+  for (const std::filesystem::path& path : cases) {
+    const std::optional<Program> program = Compiled(path);
+    if (!program) continue;
+    const ScriptOutcome plain = RunIn(scratch, *program, Options(), nullptr);
+    if (!plain.status.ok()) continue;
+    SCOPED_TRACE(path.filename());
+    const ScriptOutcome compressed = RunIn(scratch, *program, Options(), &kernels);
+    EXPECT_TRUE(compressed.status.ok()) << compressed.status.ToString();
+    EXPECT_EQ(compressed.output, plain.output);
+    ++runs;
+  }
+  EXPECT_GT(runs, 100);
+  EXPECT_GT(kernels.compressed(), 1000);
+}
+
+INSTANTIATE_TEST_SUITE_P(Ways, CompressedValuesTest, testing::Values("Whole", "Panels", "Ranks"),
+                         [](const auto& info) { return std::string(info.param); });
+
+}  // namespace
+}  // namespace heddle::engine
