@@ -82,7 +82,9 @@ TEST(ColumnGroupsBytesTest, DamagedBytesAreNoMatrixOrASoundOne) {
           ++refused;
           continue;
         }
-        if (back->rows() * back->columns() <= 10'000) EXPECT_TRUE(ToDense(*back).ok());
+        if (back->rows() * back->columns() <= 10'000) {
+          EXPECT_TRUE(ToDense(*back).ok());
+        }
       }
     for (size_t length = 0; length < sound.size(); ++length)
       EXPECT_EQ(UnflattenGroups({sound.data(), length}).status().code(), StatusCode::kDataLoss) << length;
