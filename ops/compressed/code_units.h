@@ -20,8 +20,8 @@ struct CodeUnit {
 
   /// Whether the tuples would be at most `most`, which is at most kMostJoined, or those of `group` alone.
   bool CanJoin(const ColumnGroup& group, int64_t most = kMostJoined) const {
-    return groups.empty() || (tuples * group.tuples() <= most && group.codes.bits() <= 8 &&
-                              groups[0]->codes.bits() <= 8);
+    return groups.empty() ||
+           (tuples * group.tuples() <= most && group.codes.bits() <= 8 && groups[0]->codes.bits() <= 8);
   }
   void Join(const ColumnGroup& group) {
     groups.push_back(&group);

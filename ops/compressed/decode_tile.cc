@@ -19,21 +19,23 @@ constexpr int64_t kLeastTileRows = 16;
 template <typename T, typename From>
 [[gnu::always_inline]] inline void CopyToRows(int64_t width, int64_t rows, T* cells, int64_t stride,
                                               const From& from) {
-  simd::WithConstant<1, 8>(width, [&](auto constant) __attribute__((always_inline)) {
-    T* __restrict to = cells;
-    for (int64_t i = 0; i < rows; ++i, to += stride)
-      std::memcpy(to, from(i), decltype(constant)::value * sizeof(T));
-  });
+  simd::WithConstant<1, 8>(
+      width, [&](auto constant) __attribute__((always_inline)) {
+        T* __restrict to = cells;
+        for (int64_t i = 0; i < rows; ++i, to += stride)
+          std::memcpy(to, from(i), decltype(constant)::value * sizeof(T));
+      });
 }
 
 template <typename T, typename Code>
 void CopyTuples(const T* tuples, int64_t tuple, int64_t width, const Code* codes, int64_t rows, T* cells,
                 int64_t stride) {
   if (tuple == 1)
-    return CopyToRows(1, rows, cells, stride,
-                      [&](int64_t i) __attribute__((always_inline)) { return tuples + codes[i]; });
-  CopyToRows(width, rows, cells, stride,
-             [&](int64_t i) __attribute__((always_inline)) { return tuples + codes[i] * tuple; });
+    return CopyToRows(
+        1, rows, cells, stride, [&](int64_t i) __attribute__((always_inline)) { return tuples + codes[i]; });
+  CopyToRows(
+      width, rows, cells,
+      stride, [&](int64_t i) __attribute__((always_inline)) { return tuples + codes[i] * tuple; });
 }
 
 }  // namespace
@@ -106,9 +108,9 @@ void TileDecoder<T>::AddUnits(std::vector<const ColumnGroup*> dense) {
   });
   CodeUnit open;
   for (const ColumnGroup* group : dense) {
-    const bool is_adjacent = group->columns.back() - group->columns.front() == group->width() - 1 &&
-                             (open.groups.empty() ||
-                              open.groups.back()->columns.back() + 1 == group->columns.front());
+    const bool is_adjacent =
+        group->columns.back() - group->columns.front() == group->width() - 1 &&
+        (open.groups.empty() || open.groups.back()->columns.back() + 1 == group->columns.front());
     const bool joins = matrix_.rows() >= kLeastJoinedRows && is_adjacent &&
                        open.width + group->width() <= kMostTogether && open.CanJoin(*group);
     if (!joins && !open.groups.empty()) {
@@ -166,8 +168,9 @@ void TileDecoder<T>::DecodeRows(Cursor* cursor, int64_t begin, int64_t end, T* c
   for (const Piece& piece : default_) {
     const T* const from = defaults_.data() + piece.column;
     if (piece.width <= kMostTogether) {
-      CopyToRows(piece.width, rows, cells + piece.column, stride,
-                 [&](int64_t) __attribute__((always_inline)) { return from; });
+      CopyToRows(
+          piece.width, rows, cells + piece.column,
+          stride, [&](int64_t) __attribute__((always_inline)) { return from; });
       continue;
     }
     for (int64_t i = 0; i < rows; ++i)
@@ -184,8 +187,9 @@ void TileDecoder<T>::DecodeRows(Cursor* cursor, int64_t begin, int64_t end, T* c
     const auto copy = [&, &tuples = tuples](int64_t first, int64_t last, uint32_t code) {
       const T* const tuple = tuples.cells + code * tuples.width;
       for (const Piece& piece : tuples.pieces)
-        CopyToRows(piece.width, last - first, cells + (first - begin) * stride + piece.column, stride,
-                   [&](int64_t) __attribute__((always_inline)) { return tuple + piece.offset; });
+        CopyToRows(
+            piece.width, last - first, cells + (first - begin) * stride + piece.column,
+            stride, [&](int64_t) __attribute__((always_inline)) { return tuple + piece.offset; });
     };
     if (group->encoding == Encoding::kRuns)
       VisitRuns(*group, begin, end, &cursor->places_[g], copy);
@@ -205,10 +209,10 @@ void TileDecoder<T>::CopyPlain(const Group& plain, int64_t begin, int64_t end, T
   if (!matrix.IsSparse()) {
     const T* const from = matrix.data<T>() + begin * group.width();
     for (const Piece& piece : plain.tuples.pieces)
-      CopyToRows(piece.width, rows, cells + piece.column, stride, [&](int64_t i) __attribute__((
-                                                                      always_inline)) {
-        return from + i * group.width() + piece.offset;
-      });
+      CopyToRows(
+          piece.width, rows, cells + piece.column, stride, [&](int64_t i) __attribute__((always_inline)) {
+            return from + i * group.width() + piece.offset;
+          });
     return;
   }
   for (int64_t i = 0; i < rows; ++i) {

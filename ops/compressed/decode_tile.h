@@ -69,11 +69,11 @@ class TileDecoder {
   static std::vector<Piece> PiecesOf(const std::vector<int32_t>& columns);
 
   Matrix matrix_;
-  std::vector<T> defaults_;      // A row with the cells of EMPTY, CONST and SDC groups.
-  std::vector<Piece> default_;   // Where they are; of any width.
-  std::vector<Unit> units_;      // DDC
-  std::vector<Group> moving_;    // SDC and RLE, which have a place in a cursor.
-  std::vector<Group> plain_;     // UNCOMPRESSED
+  std::vector<T> defaults_;     // A row with the cells of EMPTY, CONST and SDC groups.
+  std::vector<Piece> default_;  // Where they are; of any width.
+  std::vector<Unit> units_;     // DDC
+  std::vector<Group> moving_;   // SDC and RLE, which have a place in a cursor.
+  std::vector<Group> plain_;    // UNCOMPRESSED
 };
 
 }  // namespace heddle::ops

@@ -53,8 +53,7 @@ class ExactProduct {
   // Rows [begin, end) to out, row-major.
   void Multiply(int64_t begin, int64_t end, double* out) const {
     std::vector<GroupPlace> places;
-    for (const Moving& moving : moving_)
-      places.push_back(PlaceOfRow(*moving.group, x_.first_row() + begin));
+    for (const Moving& moving : moving_) places.push_back(PlaceOfRow(*moving.group, x_.first_row() + begin));
     for (int64_t row = begin; row < end; row += kCodesAtOnce) {
       const int64_t last = std::min(end, row + kCodesAtOnce);
       MultiplyBlock(x_.first_row() + row, x_.first_row() + last, places, out + (row - begin) * k_);
@@ -129,8 +128,8 @@ class ExactProduct {
   template <int kCount>
   void AddBlock(int64_t begin, int64_t end, std::vector<GroupPlace>& places, double* out) const {
     const int64_t k = kCount > 0 ? kCount : k_;
-    const auto add = [k](double* __restrict sums, const double* __restrict terms) __attribute__((
-                         always_inline)) {
+    const auto add = [k](double* __restrict sums, const double* __restrict terms)
+        __attribute__((always_inline)) {
       for (int64_t c = 0; c < k; ++c) sums[c] += terms[c];
     };
     for (const Unit& unit : units_)
@@ -171,9 +170,8 @@ template <typename Multiply>
 Result<Matrix> RowsOfResult(const Matrix& x, int64_t k, const KernelContext& context,
                             const Multiply& multiply) {
   HEDDLE_ASSIGN_OR_RETURN(Matrix result, Matrix::Dense(x.rows(), k, x.element_type()));
-  const int64_t grain =
-      std::max<int64_t>(kCodesAtOnce, kTaskCells / std::max<int64_t>(x.columns(), 8) / kCodesAtOnce *
-                                          kCodesAtOnce);
+  const int64_t grain = std::max<int64_t>(
+      kCodesAtOnce, kTaskCells / std::max<int64_t>(x.columns(), 8) / kCodesAtOnce * kCodesAtOnce);
   ParallelFor(x.rows(), grain, [&](int64_t begin, int64_t end) {
     if (IsCancelled(context.cancelled)) return;
     if (!HoldsSingles(x)) return multiply(begin, end, result.mutable_data() + begin * k);
@@ -257,12 +255,14 @@ Result<std::optional<Value>> MultiplyCompressed(const KernelCall& call) {
   // Twice: an exception adds what it has more than the default.
   if (AddExactlyWith(UnitsOfGroups(x.groups()), m, 2.0 * static_cast<double>(n))) {
     const ExactProduct product(x, m);
-    HEDDLE_ASSIGN_OR_RETURN(
-        result, RowsOfResult(x, k, call.context,
-                             [&](int64_t begin, int64_t end, double* out) { product.Multiply(begin, end, out); }));
+    HEDDLE_ASSIGN_OR_RETURN(result,
+                            RowsOfResult(x, k, call.context, [&](int64_t begin, int64_t end, double* out) {
+                              product.Multiply(begin, end, out);
+                            }));
     return InFormat(call, std::move(result));
   }
-  if (!is_narrow || (SkipsZeros(call) && !simd::AllFinite(m.data(), m.cells()))) return std::optional<Value>();
+  if (!is_narrow || (SkipsZeros(call) && !simd::AllFinite(m.data(), m.cells())))
+    return std::optional<Value>();
   if (HoldsSingles(x)) {
     HEDDLE_ASSIGN_OR_RETURN(result, MultiplyTiles<float>(x, std::move(m), call.context));
   } else {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // t(X) %*% Y with a compressed X and at most eight columns of Y.
 #include <algorithm>
+#include <cmath>
 #include <memory>
 #include <mutex>
 #include <utility>
@@ -36,10 +37,13 @@ class WeightSums {
     CodeUnit open;
     for (const ColumnGroup& group : x_.groups().groups) {
       if (group.encoding == Encoding::kEmpty) continue;
+      if (group.encoding == Encoding::kConstant) {
+        constant_.push_back(&group);
+        continue;
+      }
       if (group.encoding != Encoding::kDenseCodes) {
-        if (group.encoding != Encoding::kConstant) moving_.push_back({&group, room_});
-        if (group.encoding == Encoding::kConstant) constant_.push_back(&group);
-        if (group.encoding != Encoding::kConstant) room_ += group.tuples() * k_;
+        moving_.push_back({&group, room_});
+        room_ += group.tuples() * k_;
         continue;
       }
       if (!open.CanJoin(group, x_.rows() < kLeastJoinedRows ? 0 : CodeUnit::kMostJoined)) AddUnit(open);
@@ -54,8 +58,7 @@ class WeightSums {
   // Adds rows [begin, end), whose weights are at `weights`.
   void Add(int64_t begin, int64_t end, const double* weights, double* sums) const {
     std::vector<GroupPlace> places;
-    for (const Moving& moving : moving_)
-      places.push_back(PlaceOfRow(*moving.group, x_.first_row() + begin));
+    for (const Moving& moving : moving_) places.push_back(PlaceOfRow(*moving.group, x_.first_row() + begin));
     for (int64_t row = begin; row < end; row += kCodesAtOnce) {
       const int64_t last = std::min(end, row + kCodesAtOnce);
       const double* const w = weights + (row - begin) * k_;
@@ -122,8 +125,8 @@ class WeightSums {
   void AddBlock(int64_t begin, int64_t end, const double* weights, std::vector<GroupPlace>& places,
                 double* sums) const {
     const int64_t rows = end - begin;
-    const auto add = [](double* __restrict to, const double* __restrict terms) __attribute__((
-                         always_inline)) {
+    const auto add =
+        [](double* __restrict to, const double* __restrict terms) __attribute__((always_inline)) {
       for (int64_t c = 0; c < kCount; ++c) to[c] += terms[c];
     };
     for (int64_t i = 0; i < rows; ++i) add(sums + room_, weights + i * kCount);
@@ -194,7 +197,7 @@ Result<Matrix> AddTiles(const KernelCall& call, const Matrix& x, const Matrix& y
   const int64_t end = first == last ? 0 : CeilDivide(last, order.height);
   return ReduceTasks(order.reduction, begin, end, [&]() -> LeafFunction {
     auto room = std::make_shared<TileRoom<T>>();
-    room->cells = AlignedArray(2 * height * n);
+    room->cells = AlignedArray(height * n);
     return [&, room, height](int64_t leaf, double* payload) {
       FillPayload(payload, order.reduction.width, 0.0);
       const int64_t stop = std::min(last, (leaf + 1) * order.height) - first;
@@ -248,7 +251,6 @@ Result<Value> ExactSums(const KernelCall& call, const TransposedOrder& order,
     add(node.FirstLeaf() * order.height - first,
         std::min(last, ((node.index + 1) << node.level) * order.height) - first, cells.data());
     double* const payload = nodes.mutable_data() + static_cast<int64_t>(i) * nodes.columns() + 2;
-    // Of eight lanes one has all: no addition rounds.
     std::fill_n(payload, order.reduction.width, 0.0);
     for (int64_t j = 0; j < n; ++j)
       for (int64_t c = 0; c < k; ++c)
@@ -264,6 +266,9 @@ Result<Value> ExactSums(const KernelCall& call, const TransposedOrder& order,
 Result<std::optional<Value>> AddExactWeights(const KernelCall& call, const Matrix& y,
                                              const TransposedOrder& order) {
   const Matrix& x = call.inputs[0]->matrix();
+  // Nodes of other ranks may have lanes that are not exact, which these would be added to.
+  if (order.accumulation == Accumulation::kLanes && call.phase != Phase::kWhole)
+    return std::optional<Value>();
   if (!AddExactlyWith(UnitsOfGroups(x.groups()), y, static_cast<double>(order.m)))
     return std::optional<Value>();
   const WeightSums sums(x, order.k);

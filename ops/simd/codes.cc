@@ -44,8 +44,7 @@ void AddScaledBytes(const uint8_t* codes, int64_t count, uint8_t factor, uint8_t
   const __m256i factors = _mm256_set1_epi16(factor), low = _mm256_set1_epi16(255);
   int64_t i = 0;
   for (; i + 16 <= count; i += 16) {
-    const __m256i wide =
-        _mm256_cvtepu8_epi16(_mm_loadu_si128(reinterpret_cast<const __m128i*>(codes + i)));
+    const __m256i wide = _mm256_cvtepu8_epi16(_mm_loadu_si128(reinterpret_cast<const __m128i*>(codes + i)));
     const __m256i products = _mm256_and_si256(_mm256_mullo_epi16(wide, factors), low);
     const __m128i bytes =
         _mm_packus_epi16(_mm256_castsi256_si128(products), _mm256_extracti128_si256(products, 1));

@@ -32,8 +32,8 @@ void Add(const uint8_t* a, const uint8_t* b, int64_t stride, int64_t rows, int64
       const __m256i right = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(b + j * stride + r));
 #pragma GCC unroll 8
       for (int i = 0; i < kSide; ++i)
-        blocks[i][j] = _mm256_add_epi32(
-            blocks[i][j], _mm256_madd_epi16(_mm256_maddubs_epi16(left[i], right), ones));
+        blocks[i][j] =
+            _mm256_add_epi32(blocks[i][j], _mm256_madd_epi16(_mm256_maddubs_epi16(left[i], right), ones));
     }
   }
   for (int i = 0; i < kSide; ++i)
