@@ -12,6 +12,7 @@
 #include "ops/fused/program/region_walk.h"
 #include "ops/fused/program/tile_program.h"
 #include "ops/fused/run/run_tiles.h"
+#include "ops/fused/run/tile_inputs.h"
 
 namespace heddle::ops {
 namespace {
@@ -322,6 +323,20 @@ Result<Value> RunFused(const KernelCall& call) {
   return result;
 }
 
+// Where tiles decode the rows of all compressed inputs; else the operator runs on decoded pieces.
+Result<std::optional<Value>> RunFusedCompressed(const KernelCall& call) {
+  HEDDLE_ASSIGN_OR_RETURN(const std::shared_ptr<const TileProgram> program, ProgramOf(call.node));
+  bool decodes = false;
+  for (size_t i = 0; i < call.inputs.size(); ++i) {
+    if (program->roles.inputs[i] != BodyRole::kRows || !call.inputs[i]->matrix().IsCompressed()) continue;
+    if (!DecodesRows(*program, i, call.inputs[i]->matrix())) return std::optional<Value>();
+    decodes = true;
+  }
+  if (!decodes) return std::optional<Value>();
+  HEDDLE_ASSIGN_OR_RETURN(Value result, RunFused(call));
+  return std::optional<Value>(std::move(result));
+}
+
 // A result that is a reduction, as its own operator finishes it in parts.
 struct RootInParts {
   std::shared_ptr<const TileProgram> program;
@@ -376,6 +391,10 @@ constexpr StagedForm kParts = {
 constexpr StagedForm kPartsOfSeveral = {
     .stages = kReductionStages, .units = FusedUnits, .run = RunPartOfFused};
 
+// Rows of compressed inputs are decoded by tiles, or before the first one.
+constexpr auto kAnyStorage = static_cast<Storages>(static_cast<unsigned>(Storages::kDenseAndCsr) |
+                                                   1U << static_cast<unsigned>(Storage::kColumnGroups));
+
 constexpr Operator kOperators[] = {{.name = "fused",
                                     .parameters = "x",
                                     .min_inputs = 1,
@@ -386,6 +405,7 @@ constexpr Operator kOperators[] = {{.name = "fused",
                                     .staged = &kParts,
                                     .cost = FusedCost,
                                     .run = RunFused,
+                                    .run_compressed = RunFusedCompressed,
                                     .takes_singles = TakesAnySingles},
                                    {.name = "fusedSeveral",
                                     .parameters = "x",
@@ -399,7 +419,8 @@ constexpr Operator kOperators[] = {{.name = "fused",
                                     .staged = &kPartsOfSeveral,
                                     .cost = FusedCost,
                                     .run_several = RunSeveralFused,
-                                    .takes_singles = TakesAnySingles}};
+                                    .takes_singles = TakesAnySingles,
+                                    .storages = kAnyStorage}};
 
 }  // namespace
 
