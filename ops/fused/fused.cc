@@ -11,6 +11,7 @@
 #include "ops/fused/fused_columns.h"
 #include "ops/fused/program/region_walk.h"
 #include "ops/fused/program/tile_program.h"
+#include "ops/fused/run/run_dictionaries.h"
 #include "ops/fused/run/run_tiles.h"
 #include "ops/fused/run/tile_inputs.h"
 
@@ -42,6 +43,7 @@ double WorkOfCell(const Region& region) {
 
 // Of a call, in a region.
 double WorkOf(const TileProgram& program, size_t region, const KernelCall& call) {
+  if (RunsOnDictionaries(program, call)) return 0;
   const Matrix& driver = call.inputs[static_cast<size_t>(program.fused.driver)]->matrix();
   double cells = 0;
   for (const Step& step : program.steps)
@@ -323,16 +325,17 @@ Result<Value> RunFused(const KernelCall& call) {
   return result;
 }
 
-// Where tiles decode the rows of all compressed inputs; else the operator runs on decoded pieces.
+// Where dictionaries are enough, or tiles decode the rows of all compressed inputs; else the operator runs on
+// decoded pieces.
 Result<std::optional<Value>> RunFusedCompressed(const KernelCall& call) {
   HEDDLE_ASSIGN_OR_RETURN(const std::shared_ptr<const TileProgram> program, ProgramOf(call.node));
   bool decodes = false;
   for (size_t i = 0; i < call.inputs.size(); ++i) {
     if (program->roles.inputs[i] != BodyRole::kRows || !call.inputs[i]->matrix().IsCompressed()) continue;
-    if (!DecodesRows(*program, i, call.inputs[i]->matrix())) return std::optional<Value>();
-    decodes = true;
+    decodes = DecodesRows(*program, i, call.inputs[i]->matrix());
+    if (!decodes) break;
   }
-  if (!decodes) return std::optional<Value>();
+  if (!decodes && !RunsOnDictionaries(*program, call)) return std::optional<Value>();
   HEDDLE_ASSIGN_OR_RETURN(Value result, RunFused(call));
   return std::optional<Value>(std::move(result));
 }

@@ -107,6 +107,51 @@ TEST_P(CompressedShapes, CellsAndRows) {
       FusionTemplate::kStitch);
 }
 
+// Cells of X and scalars are computed once for each tuple, and stay compressed; aggregates come from them.
+TEST_P(CompressedShapes, CellsOfOneMatrixAndScalars) {
+  const auto [m, n] = GetParam();
+  const Matrix x = FewDifferent(m, n, Signed);
+  const auto chain = [](BodyBuilder& body, NodeId input) {
+    const NodeId s = body.Input(Value(Scalar(0.7)));
+    const NodeId shifted = body.Op("-", {body.Op("*", {input, s}), body.Literal(Scalar(0.1))});
+    return body.Op("exp", {body.Op("+", {shifted, input})});
+  };
+  for (const std::string root :
+       {"", "sum", "mean", "max", "rowSums", "rowIndexMax", "colSums", "colMins", "var"})
+    ExpectSame("exp(0.7 * X - 0.1 + X) " + root, x, [&](BodyBuilder& body, NodeId input) {
+      const NodeId cells = chain(body, input);
+      return std::vector{root.empty() ? cells : body.Op(root, {cells})};
+    });
+  ExpectSame(
+      "several", x,
+      [&](BodyBuilder& body, NodeId input) {
+        const NodeId cells = chain(body, input);
+        return std::vector{body.Op("sum", {cells}), body.Op("min", {input})};
+      },
+      FusionTemplate::kMultiAggregate);
+  ExpectSame(
+      "stitched", x,
+      [&](BodyBuilder& body, NodeId input) {
+        const NodeId cells = chain(body, input);
+        return std::vector{cells, body.Op("colSums", {cells}), body.Op("rowSums", {cells})};
+      },
+      FusionTemplate::kStitch);
+}
+
+TEST(CompressedInputsTest, CellsOfOneMatrixAndScalarsStayCompressed) {
+  for (const int64_t rows : {5000, 20}) {
+    const Matrix x = FewDifferent(rows, 6, Thirds);
+    BodyBuilder body;
+    const NodeId input = body.Input(Value(EncodedMatrix(x, MixedGroups(6, true))));
+    body.Finish({body.Op("sqrt", {body.Op("*", {input, input})})});
+    const Matrix result = body.RunFused(1, 1)->matrix();
+    EXPECT_EQ(result.IsCompressed(), rows == 5000) << "where there are fewer tuples than cells";
+    ASSERT_EQ(result.rows(), rows);
+    for (int64_t i = 0; i < rows; ++i)
+      for (int64_t j = 0; j < 6; ++j) ASSERT_EQ(result.At(i, j), std::abs(x.At(i, j)));
+  }
+}
+
 // By the catalog, as plans run it: the operator takes its call, and gets no decoded pieces.
 TEST(CompressedInputsTest, TheOperatorTakesItsCall) {
   const Matrix x = FewDifferent(5000, 30, Thirds);
