@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <optional>
 
 #include "body_builder.h"
 #include "ops/base/cpu.h"
@@ -18,18 +19,18 @@ using Build = std::function<std::vector<NodeId>(BodyBuilder& body, NodeId x)>;
 
 // The roots that `build` makes of X have the same bytes for X dense and compressed.
 void ExpectSame(const std::string& what, const Matrix& x, const Build& build,
-                FusionTemplate kind = FusionTemplate::kRow) {
+                std::optional<FusionTemplate> kind = {}) {
   SCOPED_TRACE(::testing::Message() << what << " of " << x.rows() << "x" << x.columns());
   BodyBuilder dense;
   dense.Finish(build(dense, dense.Input(Value(x))));
-  dense.fused().kind = kind;
+  if (kind) dense.fused().kind = *kind;
   const std::vector<Value> expected = dense.RootsOneByOne();
   for (const bool adjacent : {true, false}) {
     std::vector<EncodedGroup> plan = MixedGroups(x.columns(), adjacent);
     if (!adjacent) plan[0].encoding = Encoding::kUncompressed;
     BodyBuilder compressed;
     compressed.Finish(build(compressed, compressed.Input(Value(EncodedMatrix(x, plan)))));
-    compressed.fused().kind = kind;
+    if (kind) compressed.fused().kind = *kind;
     for (const Cpu cpu : {Cpu::kAvx2, Cpu::kAvx512}) {
       if (!IsSupported(cpu)) continue;
       ASSERT_TRUE(ForceCpu(cpu).ok());
