@@ -211,7 +211,7 @@ Result<std::optional<Value>> InFormat(const KernelCall& call, Matrix result) {
 
 }  // namespace
 
-bool SkipsZeros(const KernelCall& call) { return call.input_infos[0].format == Format::kSparse; }
+bool SkipsZeros(const KernelCall& call, size_t i) { return call.input_infos[i].format == Format::kSparse; }
 
 ExactUnits UnitsOfGroups(const ColumnGroups& groups) {
   ExactUnits units;
@@ -242,8 +242,9 @@ bool AddExactlyWith(const ExactUnits& units, const Matrix& cells, double terms) 
 Result<std::optional<Value>> MultiplyCompressed(const KernelCall& call) {
   const Matrix &x = call.inputs[0]->matrix(), &given = call.inputs[1]->matrix();
   const int64_t n = x.columns(), k = given.columns();
-  if (!x.IsCompressed() || n != given.rows() || n == 0 || k == 0 || n > kColumnChunk ||
-      x.element_type() != given.element_type() || call.node.info.element_type != x.element_type())
+  if (!x.IsCompressed()) return MultiplyByCompressed(call);
+  if (n != given.rows() || n == 0 || k == 0 || n > kColumnChunk || x.element_type() != given.element_type() ||
+      call.node.info.element_type != x.element_type())
     return std::optional<Value>();
   const bool is_narrow = IsNarrow(k);
   if (!is_narrow && (HoldsSingles(x) || call.node.info.format == Format::kSparse ||

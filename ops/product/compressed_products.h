@@ -20,21 +20,25 @@ Result<std::optional<Value>> MultiplyCompressed(const KernelCall& call);
 /// Of t%*%: t(X) %*% Y with a compressed X and at most eight columns of Y, and t(X) %*% X where it is exact.
 Result<std::optional<Value>> MultiplyTransposedCompressed(const KernelCall& call);
 
-/// t(X) %*% Y with at most eight columns of a dense Y, or nothing where sums are not exact.
-Result<std::optional<Value>> AddExactWeights(const KernelCall& call, const Matrix& y,
-                                             const TransposedOrder& order);
+/// Both, with a compressed right operand of more than eight columns: t(V) %*% X with a dense V of at most
+/// eight columns, V %*% X with a dense V of at most eight rows.
+Result<std::optional<Value>> MultiplyByCompressed(const KernelCall& call);
 /// t(X) %*% X by products of columns of bytes (simd/product/byte_products.h), or nothing where sums are not
 /// exact, or columns span so many units that it takes longer than the product of doubles.
 Result<std::optional<Value>> MultiplyByteColumns(const KernelCall& call, const TransposedOrder& order);
 
-/// Whether the result of the call has the cells of X as CSR has them, where 0 * Infinity is left out.
-bool SkipsZeros(const KernelCall& call);
+/// Whether X, input `i` of the call, is one of CSR, whose zeros are left out, also of 0 * Infinity.
+bool SkipsZeros(const KernelCall& call, size_t i = 0);
 /// Of all columns of X.
 ExactUnits UnitsOfGroups(const ColumnGroups& groups);
 /// Whether sums of `terms` products of numbers of such units and cells of dense doubles are exact. Looks at
 /// a few cells first.
 bool AddExactlyWith(const ExactUnits& units, const Matrix& cells, double terms);
 
+/// Where no sum is rounded: cells[j * k + c] = the sum of x(i, j) * y(i, c) over rows [begin, end), for the k
+/// <= 8 columns c of dense Y.
+void AddWeights(const Matrix& x, const Matrix& y, int64_t begin, int64_t end, const KernelContext& context,
+                double* cells);
 /// The first row of this call's X among all rows.
 int64_t FirstRowOf(const KernelCall& call);
 /// The result of a call of t(X) %*% Y all of whose sums are exact: n x k cells, or in phase kPartial tree

@@ -263,39 +263,31 @@ Result<Value> ExactSums(const KernelCall& call, const TransposedOrder& order,
   return Value(std::move(nodes));
 }
 
-Result<std::optional<Value>> AddExactWeights(const KernelCall& call, const Matrix& y,
-                                             const TransposedOrder& order) {
-  const Matrix& x = call.inputs[0]->matrix();
-  // Nodes of other ranks may have lanes that are not exact, which these would be added to.
-  if (order.accumulation == Accumulation::kLanes && call.phase != Phase::kWhole)
-    return std::optional<Value>();
-  if (!AddExactlyWith(UnitsOfGroups(x.groups()), y, static_cast<double>(order.m)))
-    return std::optional<Value>();
-  const WeightSums sums(x, order.k);
+void AddWeights(const Matrix& x, const Matrix& y, int64_t begin, int64_t end, const KernelContext& context,
+                double* cells) {
+  const int64_t k = y.columns();
+  const WeightSums sums(x, k);
   const int64_t grain =
       std::max(kTaskRows, CeilDivide(kRowsOfTuple * sums.room(), kCodesAtOnce) * kCodesAtOnce);
-  HEDDLE_ASSIGN_OR_RETURN(
-      Value result, ExactSums(call, order, [&](int64_t begin, int64_t end, double* cells) {
-        AlignedArray all(sums.room());
-        std::fill_n(all.data(), sums.room(), 0.0);
-        std::mutex joining;
-        ParallelFor(end - begin, grain, [&](int64_t from, int64_t to) {
-          if (IsCancelled(call.context.cancelled)) return;
-          AlignedArray own(sums.room());
-          std::fill_n(own.data(), sums.room(), 0.0);
-          sums.Add(begin + from, begin + to, y.data() + (begin + from) * order.k, own.data());
-          const std::lock_guard lock(joining);
-          for (int64_t i = 0; i < sums.room(); ++i) all[i] += own[i];
-        });
-        std::fill_n(cells, order.n * order.k, 0.0);
-        sums.Close(all.data(), cells);
-      }));
-  return std::optional<Value>(std::move(result));
+  AlignedArray all(sums.room());
+  std::fill_n(all.data(), sums.room(), 0.0);
+  std::mutex joining;
+  ParallelFor(end - begin, grain, [&](int64_t from, int64_t to) {
+    if (IsCancelled(context.cancelled)) return;
+    AlignedArray own(sums.room());
+    std::fill_n(own.data(), sums.room(), 0.0);
+    sums.Add(begin + from, begin + to, y.data() + (begin + from) * k, own.data());
+    const std::lock_guard lock(joining);
+    for (int64_t i = 0; i < sums.room(); ++i) all[i] += own[i];
+  });
+  std::fill_n(cells, x.columns() * k, 0.0);
+  sums.Close(all.data(), cells);
 }
 
 Result<std::optional<Value>> MultiplyTransposedCompressed(const KernelCall& call) {
   const Matrix &x = call.inputs[0]->matrix(), &given = call.inputs[1]->matrix();
-  if (!x.IsCompressed() || x.rows() != given.rows() || x.columns() == 0 || given.columns() == 0 ||
+  if (!x.IsCompressed()) return MultiplyByCompressed(call);
+  if (x.rows() != given.rows() || x.columns() == 0 || given.columns() == 0 ||
       x.element_type() != given.element_type() || call.node.info.element_type != x.element_type())
     return std::optional<Value>();
   const int64_t rows = call.phase == Phase::kWhole ? x.rows() : call.total_rows;
@@ -307,8 +299,15 @@ Result<std::optional<Value>> MultiplyTransposedCompressed(const KernelCall& call
   if (!IsNarrow(given.columns())) return std::optional<Value>();
   HEDDLE_ASSIGN_OR_RETURN(Matrix y, AsDense(given));
   HEDDLE_ASSIGN_OR_RETURN(y, Widen(y));
-  HEDDLE_ASSIGN_OR_RETURN(std::optional<Value> exact, AddExactWeights(call, y, order));
-  if (exact) return exact;
+  // Nodes of other ranks may have lanes that are not exact, which these would be added to.
+  const bool may_be_exact = order.accumulation != Accumulation::kLanes || call.phase == Phase::kWhole;
+  if (may_be_exact && AddExactlyWith(UnitsOfGroups(x.groups()), y, static_cast<double>(rows))) {
+    HEDDLE_ASSIGN_OR_RETURN(Value result,
+                            ExactSums(call, order, [&](int64_t begin, int64_t end, double* cells) {
+                              AddWeights(x, y, begin, end, call.context, cells);
+                            }));
+    return std::optional<Value>(std::move(result));
+  }
   if (x.columns() > kMostTileColumns || (SkipsZeros(call) && !simd::AllFinite(y.data(), y.cells())))
     return std::optional<Value>();
   Matrix nodes;

@@ -45,6 +45,12 @@ class ProductCall {
     const Value* const inputs[] = {&left, &right};
     return op_->run_compressed(Whole(inputs));
   }
+  /// With `y` in the place of the right operand.
+  Result<std::optional<Value>> CompressedRight(const Matrix& y) {
+    const Value right(y);
+    const Value* const inputs[] = {&whole_[0], &right};
+    return op_->run_compressed(Whole(inputs));
+  }
   /// A reduction of several workers, some of which have compressed rows, and others have not.
   Matrix OfWorkers(const Matrix& x, int workers) {
     std::vector<Matrix> lists;
@@ -188,6 +194,31 @@ TEST(CompressedProductTest, WithManyColumnsWhereItIsExact) {
     ProductCall call("%*%", x, Filled(24, k, Fractions));
     EXPECT_FALSE(*call.Compressed(EncodedMatrix(x, plan))) << "the packed product is faster";
   }
+}
+
+// Rows of X that are weighted: X is on the right.
+TEST(CompressedProductTest, OfAFewRows) {
+  for (const auto& [m, n] : kShapes)
+    for (const auto& value : {Quarters, Thirds, NegativeZeros, Specials}) {
+      if (IsNarrow(n)) continue;
+      const Matrix x = FewDifferent(m, n, value);
+      for (const Matrix& stored : Stored(x))
+        for (const int64_t k : {1, 3, 8})
+          for (const auto& cell : {WholeNumbers, Fractions})
+            for (const std::string op : {"%*%", "t%*%"}) {
+              ProductCall call(op, op == "%*%" ? Filled(k, m, cell) : Filled(m, k, cell), x);
+              const Result<std::optional<Value>> result = call.CompressedRight(stored);
+              ASSERT_TRUE(result.ok() && *result) << op;
+              EXPECT_TRUE(Matrix::SameCells((*result)->matrix(), call.Expected()))
+                  << op << " of " << m << "x" << n << ", k = " << k;
+            }
+    }
+  // The inner dimension is cut into panels.
+  const Matrix x = FewDifferent(70'000, 9, Thirds);
+  ProductCall call("%*%", Filled(2, 70'000, Fractions), x);
+  const Result<std::optional<Value>> result = call.CompressedRight(EncodedMatrix(x, MixedGroups(9, true)));
+  ASSERT_TRUE(result.ok() && *result);
+  EXPECT_TRUE(Matrix::SameCells((*result)->matrix(), call.Expected()));
 }
 
 TEST(CompressedProductTest, InfiniteFactorsMeetZeros) {

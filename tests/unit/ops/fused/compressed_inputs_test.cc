@@ -79,7 +79,7 @@ TEST_P(CompressedShapes, ChainsOfProducts) {
     if (n * k > 100'000) continue;
     const Matrix v = Cells(n, k, 7);
     ExpectSame("t(X) %*% (X %*% v), k = " + std::to_string(k), x,
-               [&, m = m](BodyBuilder& body, NodeId input) {
+               [&](BodyBuilder& body, NodeId input) {
                  return std::vector{body.Op("t%*%", {input, body.Op("%*%", {input, body.Input(Value(v))})})};
                });
     ExpectSame("t(X) %*% (w * (X %*% v)), k = " + std::to_string(k), x, [&](BodyBuilder& body, NodeId input) {
