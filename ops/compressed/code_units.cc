@@ -35,7 +35,7 @@ GroupPlace PlaceOfRow(const ColumnGroup& group, int64_t row) {
   if (group.encoding == Encoding::kRuns)
     return {std::upper_bound(group.starts.begin(), group.starts.end(), row) - group.starts.begin() - 1};
   const auto segment = static_cast<size_t>(row / kSegmentRows);
-  if (segment + 1 >= group.segments.size()) return {group.codes.count()};
+  if (group.codes.count() == 0 || segment + 1 >= group.segments.size()) return {group.codes.count()};
   const uint16_t* const rows = group.exception_rows();
   return {std::lower_bound(rows + group.segments[segment], rows + group.segments[segment + 1],
                            row % kSegmentRows) -

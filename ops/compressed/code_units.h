@@ -70,6 +70,7 @@ GroupPlace PlaceOfRow(const ColumnGroup& group, int64_t row);
 template <typename Visit>
 void VisitExceptions(const ColumnGroup& group, int64_t begin, int64_t end, GroupPlace* place,
                      const Visit& visit) {
+  if (group.codes.count() == 0) return;
   const uint16_t* const rows = group.exception_rows();
   int64_t at = place->at;
   for (int64_t row = begin; row < end;) {

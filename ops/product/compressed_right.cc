@@ -61,7 +61,7 @@ Result<Matrix> Turned(const Matrix& v) {
 }
 
 // The cells of t(V) %*% X of rows [begin, end), row-major.
-void AddExactly(const Matrix& x, const Matrix& v, int64_t begin, int64_t end, const KernelContext& context,
+void SumExactly(const Matrix& x, const Matrix& v, int64_t begin, int64_t end, const KernelContext& context,
                 double* cells) {
   const int64_t n = x.columns(), k = v.columns();
   AlignedArray turned(n * k);
@@ -100,7 +100,7 @@ Result<std::optional<Value>> MultiplyByCompressed(const KernelCall& call) {
     if (is_exact) {
       HEDDLE_ASSIGN_OR_RETURN(Value result,
                               ExactSums(call, order, [&](int64_t begin, int64_t end, double* cells) {
-                                AddExactly(x, weights, begin, end, call.context, cells);
+                                SumExactly(x, weights, begin, end, call.context, cells);
                               }));
       return std::optional<Value>(std::move(result));
     }
@@ -112,7 +112,7 @@ Result<std::optional<Value>> MultiplyByCompressed(const KernelCall& call) {
   }
   if (is_exact) {
     HEDDLE_ASSIGN_OR_RETURN(Matrix result, Matrix::Dense(k, n));
-    AddExactly(x, weights, 0, x.rows(), call.context, result.mutable_data());
+    SumExactly(x, weights, 0, x.rows(), call.context, result.mutable_data());
     if (IsCancelled(call.context.cancelled)) return Cancelled("cancelled");
     return std::optional<Value>(std::move(result));
   }
