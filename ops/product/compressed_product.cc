@@ -11,6 +11,7 @@
 #include "ops/elementwise/widened_rows.h"
 #include "ops/product/compressed_products.h"
 #include "ops/product/matmul.h"
+#include "ops/product/matmul_gemm.h"
 #include "ops/simd/aggregate.h"
 #include "ops/simd/cellwise/elementwise.h"
 #include "ops/simd/product/matmul.h"
@@ -22,6 +23,8 @@ namespace {
 constexpr int64_t kTaskCells = 1 << 18;
 // Doubles of the products of a unit's tuples, which stay in the first-level cache.
 constexpr int64_t kMostProducts = 2048;
+// Wider rows of tiles leave the caches.
+constexpr int64_t kMostTileColumns = 4096;
 // A look-up with an addition takes as long as so many multiply-adds of a packed product.
 constexpr int64_t kTermsOfLookUp = 4;
 
@@ -201,6 +204,37 @@ Result<Matrix> MultiplyTiles(const Matrix& x, Matrix m, const KernelContext& con
   });
 }
 
+// More columns: a block of rows is decoded, M is packed once.
+template <typename T>
+Result<Matrix> MultiplyBlocks(const Matrix& x, const Matrix& m, const KernelContext& context) {
+  const TileDecoder<T> decoder(x);
+  const int64_t n = x.columns(), k = m.columns();
+  HEDDLE_ASSIGN_OR_RETURN(Matrix result, Matrix::Dense(x.rows(), k, x.element_type()));
+  const PackedRightOf<T> packed(m.data<T>(), n, k);
+  ParallelFor(CeilDivide(x.rows(), kBlockRows), 1, [&](int64_t begin, int64_t end) {
+    typename TileDecoder<T>::Cursor cursor;
+    AlignedArray room(kBlockRows * n);
+    T* const cells = reinterpret_cast<T*>(room.data());
+    for (int64_t block = begin; block < end && !IsCancelled(context.cancelled); ++block) {
+      const int64_t row = block * kBlockRows, rows = std::min(kBlockRows, x.rows() - row);
+      decoder.Decode(&cursor, row, row + rows, cells);
+      GemmOf<T> product{.m = rows,
+                        .n = k,
+                        .k = n,
+                        .a = cells,
+                        .a_row = n,
+                        .b = m.data<T>(),
+                        .b_row = k,
+                        .packed = &packed,
+                        .c_row = k};
+      WriteCells(result.mutable_data<T>() + row * k, &product);
+      Run(product);
+    }
+  });
+  if (IsCancelled(context.cancelled)) return Cancelled("cancelled");
+  return result;
+}
+
 // The product of two CSR matrices is one.
 Result<std::optional<Value>> InFormat(const KernelCall& call, Matrix result) {
   if (call.node.info.format == Format::kSparse) {
@@ -247,14 +281,16 @@ Result<std::optional<Value>> MultiplyCompressed(const KernelCall& call) {
       call.node.info.element_type != x.element_type())
     return std::optional<Value>();
   const bool is_narrow = IsNarrow(k);
-  if (!is_narrow && (HoldsSingles(x) || call.node.info.format == Format::kSparse ||
-                     kTermsOfLookUp * static_cast<int64_t>(x.groups().groups.size()) > n))
+  // The terms of a cell are cut into panels, or the product of two CSR matrices has few of them.
+  if (!is_narrow && (SplitsInner(call.input_infos[0].shape.rows, n, k) || SkipsZeros(call, 1)))
     return std::optional<Value>();
-  HEDDLE_ASSIGN_OR_RETURN(Matrix m, AsDense(given));
-  HEDDLE_ASSIGN_OR_RETURN(m, Widen(m));
+  HEDDLE_ASSIGN_OR_RETURN(const Matrix dense, AsDense(given));
+  HEDDLE_ASSIGN_OR_RETURN(Matrix m, Widen(dense));
   Matrix result;
+  const bool has_few_groups = kTermsOfLookUp * static_cast<int64_t>(x.groups().groups.size()) <= n;
   // Twice: an exception adds what it has more than the default.
-  if (AddExactlyWith(UnitsOfGroups(x.groups()), m, 2.0 * static_cast<double>(n))) {
+  if ((is_narrow || (has_few_groups && !HoldsSingles(x))) &&
+      AddExactlyWith(UnitsOfGroups(x.groups()), m, 2.0 * static_cast<double>(n))) {
     const ExactProduct product(x, m);
     HEDDLE_ASSIGN_OR_RETURN(result,
                             RowsOfResult(x, k, call.context, [&](int64_t begin, int64_t end, double* out) {
@@ -262,9 +298,12 @@ Result<std::optional<Value>> MultiplyCompressed(const KernelCall& call) {
                             }));
     return InFormat(call, std::move(result));
   }
-  if (!is_narrow || (SkipsZeros(call) && !simd::AllFinite(m.data(), m.cells())))
+  if (n > kMostTileColumns || (SkipsZeros(call) && !simd::AllFinite(m.data(), m.cells())))
     return std::optional<Value>();
-  if (HoldsSingles(x)) {
+  if (!is_narrow) {
+    HEDDLE_ASSIGN_OR_RETURN(result, HoldsSingles(x) ? MultiplyBlocks<float>(x, dense, call.context)
+                                                    : MultiplyBlocks<double>(x, dense, call.context));
+  } else if (HoldsSingles(x)) {
     HEDDLE_ASSIGN_OR_RETURN(result, MultiplyTiles<float>(x, std::move(m), call.context));
   } else {
     HEDDLE_ASSIGN_OR_RETURN(result, MultiplyTiles<double>(x, std::move(m), call.context));

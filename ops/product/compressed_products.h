@@ -14,8 +14,7 @@
 // docs/numerics.md run along them.
 namespace heddle::ops {
 
-/// Operator::run_compressed of %*%: X %*% M with a compressed X and at most eight columns of M, or an exact
-/// sum with more.
+/// Operator::run_compressed of %*%: X %*% M with a compressed X.
 Result<std::optional<Value>> MultiplyCompressed(const KernelCall& call);
 /// Of t%*%: t(X) %*% Y with a compressed X and at most eight columns of Y, and t(X) %*% X where it is exact.
 Result<std::optional<Value>> MultiplyTransposedCompressed(const KernelCall& call);
