@@ -70,7 +70,7 @@ class ByteColumns {
       if (group.encoding == Encoding::kEmpty) continue;
       HoldsSingles(group.dictionary) ? AddGroup<float>(group, units) : AddGroup<double>(group, units);
     }
-    const auto planes = static_cast<double>(planes_), entries = EntriesOfRow();
+    const auto planes = static_cast<double>(planes_), entries = EntriesOfRow(x_.groups());
     return planes_ <= kMostPlanes && planes <= kMostPlanesOfColumn * static_cast<double>(x_.columns()) + 8 &&
            planes * planes <= kProductsOfEntries * entries * entries;
   }
@@ -131,21 +131,6 @@ class ByteColumns {
       column.planes = planes_ - column.first;
     }
     if (!of.planes.empty()) groups_.push_back(std::move(of));
-  }
-
-  // Cells that are not zero, about.
-  double EntriesOfRow() const {
-    double entries = 0;
-    for (const ColumnGroup& group : x_.groups().groups) {
-      if (group.encoding == Encoding::kEmpty) continue;
-      const auto width = static_cast<double>(group.width());
-      const bool has_zeros =
-          group.encoding == Encoding::kDefault && group.dictionary.Rows(0, 1).CountNonzeros() == 0;
-      entries += !has_zeros ? width
-                            : width * static_cast<double>(group.codes.count()) /
-                                  static_cast<double>(x_.groups().rows);
-    }
-    return entries;
   }
 
   // cell * 2^-exponent, below 2^53.

@@ -23,6 +23,8 @@ namespace {
 constexpr int64_t kTaskCells = 1 << 18;
 // Doubles of the products of a unit's tuples, which stay in the first-level cache.
 constexpr int64_t kMostProducts = 2048;
+// Multiply-adds of the packed product that take as long as one of an entry of a CSR row.
+constexpr double kCellsOfEntry = 8;
 // Wider rows of tiles leave the caches.
 constexpr int64_t kMostTileColumns = 4096;
 // A look-up with an addition takes as long as so many multiply-adds of a packed product.
@@ -247,6 +249,18 @@ Result<std::optional<Value>> InFormat(const KernelCall& call, Matrix result) {
 
 bool SkipsZeros(const KernelCall& call, size_t i) { return call.input_infos[i].format == Format::kSparse; }
 
+double EntriesOfRow(const ColumnGroups& groups) {
+  double entries = 0;
+  for (const ColumnGroup& group : groups.groups) {
+    if (group.encoding == Encoding::kEmpty) continue;
+    const auto width = static_cast<double>(group.width()), rows = static_cast<double>(groups.rows);
+    const bool has_zeros =
+        group.encoding == Encoding::kDefault && group.dictionary.Rows(0, 1).CountNonzeros() == 0;
+    entries += has_zeros ? width * static_cast<double>(group.codes.count()) / rows : width;
+  }
+  return entries;
+}
+
 ExactUnits UnitsOfGroups(const ColumnGroups& groups) {
   ExactUnits units;
   for (const ColumnGroup& group : groups.groups) units = Joined(units, UnitsOf(group));
@@ -298,7 +312,9 @@ Result<std::optional<Value>> MultiplyCompressed(const KernelCall& call) {
                             }));
     return InFormat(call, std::move(result));
   }
-  if (n > kMostTileColumns || (SkipsZeros(call) && !simd::AllFinite(m.data(), m.cells())))
+  const bool has_few_entries = kCellsOfEntry * EntriesOfRow(x.groups()) < static_cast<double>(n);
+  if (n > kMostTileColumns || (!is_narrow && has_few_entries) ||
+      (SkipsZeros(call) && !simd::AllFinite(m.data(), m.cells())))
     return std::optional<Value>();
   if (!is_narrow) {
     HEDDLE_ASSIGN_OR_RETURN(result, HoldsSingles(x) ? MultiplyBlocks<float>(x, dense, call.context)

@@ -28,6 +28,8 @@ Result<std::optional<Value>> MultiplyByteColumns(const KernelCall& call, const T
 
 /// Whether X, input `i` of the call, is one of CSR, whose zeros are left out, also of 0 * Infinity.
 bool SkipsZeros(const KernelCall& call, size_t i = 0);
+/// Cells of a row that are not zero, about: SDC groups tell those that they have beside their defaults.
+double EntriesOfRow(const ColumnGroups& groups);
 /// Of all columns of X.
 ExactUnits UnitsOfGroups(const ColumnGroups& groups);
 /// Whether sums of `terms` products of numbers of such units and cells of dense doubles are exact. Looks at
