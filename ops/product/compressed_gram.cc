@@ -17,6 +17,7 @@
 #include "ops/product/matmul_gemm.h"
 #include "ops/simd/codes.h"
 #include "ops/simd/product/byte_products.h"
+#include "ops/simd/product/gemm.h"
 
 namespace heddle::ops {
 namespace {
