@@ -17,7 +17,7 @@ void ExpectTiles(const Matrix& compressed, const Matrix& dense) {
   const int64_t rows = dense.rows(), columns = dense.columns();
   std::vector<T> cells(static_cast<size_t>(std::max<int64_t>(rows * columns, 1)));
   const auto expect = [&](typename TileDecoder<T>::Cursor& cursor, int64_t begin, int64_t end) {
-    std::fill(cells.begin(), cells.end(), T(-77));
+    std::fill_n(cells.begin(), (end - begin) * columns, T(-77));
     decoder.Decode(&cursor, begin, end, cells.data());
     ASSERT_EQ(std::memcmp(cells.data(), dense.data<T>() + begin * columns,
                           static_cast<size_t>((end - begin) * columns) * sizeof(T)),
@@ -43,9 +43,10 @@ TEST(DecodeTileTest, EveryEncodingAndPlaceOfColumns) {
                          : static_cast<double>(number) / 7;
   };
   for (const auto& [rows, columns] :
-       std::vector<std::pair<int64_t, int64_t>>{{0, 3}, {1, 1}, {65, 5}, {5000, 23}, {70'000, 11}})
+       std::vector<std::pair<int64_t, int64_t>>{{0, 3}, {1, 1}, {65, 5}, {5000, 23}, {66'000, 6}})
     for (const ElementType type : {ElementType::kFloat64, ElementType::kFloat32})
       for (const int64_t before : {0, 3}) {
+        if (rows > 10'000 && (type == ElementType::kFloat32 || before == 0)) continue;
         const Matrix dense = FewDifferent(rows, columns, value, type);
         const auto expect = [&](const std::vector<EncodedGroup>& plan) {
           const Matrix compressed = EncodedMatrix(dense, plan, before);

@@ -133,10 +133,10 @@ void ExpectSame(const std::string& op, const Matrix& x, const std::optional<Matr
         });
     }
     ASSERT_TRUE(ForceCpu("auto").ok());
-    if (call.IsReduced() && x.rows() > 0)
-      for (const int workers : {2, 3})
-        EXPECT_TRUE(Matrix::SameCells(call.OfWorkers(compressed, workers), expected))
-            << workers << " workers";
+    for (const int workers : {2, 3}) {
+      if (!call.IsReduced()) break;
+      EXPECT_TRUE(Matrix::SameCells(call.OfWorkers(compressed, workers), expected)) << workers << " workers";
+    }
     if (::testing::Test::HasFailure()) return;
   }
 }
@@ -163,7 +163,7 @@ double WholeNumbers(int64_t i) { return static_cast<double>(Drawn(i, 21)) - 10; 
 double Fractions(int64_t i) { return std::sin(static_cast<double>(i)); }
 
 const std::vector<Shape> kShapes = {{1, 1},     {3, 2},     {9, 7},      {100, 8},   {65, 9},
-                                    {1000, 13}, {5000, 21}, {70'000, 5}, {4099, 70}, {300, 260}};
+                                    {1000, 13}, {5000, 21}, {66'000, 5}, {4099, 40}, {300, 130}};
 
 void ExpectSameWithFew(const std::string& op, const std::vector<int64_t>& widths) {
   for (const auto& [m, n] : kShapes)
@@ -274,7 +274,7 @@ TEST(CompressedProductTest, OfTheTransposedAndItselfOfLargeNumbers) {
     Matrix x = FewDifferent(m, 10, [](int64_t number) { return static_cast<double>(number % 6); });
     for (int64_t i = 0; i < m; ++i) {
       double* const row = x.mutable_data() + i * 10;
-      row[0] = 20'000'101 + static_cast<double>(i / 100);  // A date.
+      row[0] = 200'101 + static_cast<double>(i / 100);  // A date.
       row[3] = std::ldexp(row[3] - 20, -30);
       row[4] = 1000 * (row[4] - 150);
       row[7] = -7;
