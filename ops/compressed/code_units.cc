@@ -1,34 +1,50 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ops/compressed/code_units.h"
 
-#include <algorithm>
-#include <array>
-#include <cstring>
+#include <immintrin.h>
 
-#include "ops/simd/codes.h"
+#include <algorithm>
+#include <cstring>
 
 namespace heddle::ops {
 
-const uint8_t* ByteCodes(const CodeUnit& unit, int64_t begin, int64_t end, uint8_t* room) {
-  const int64_t count = end - begin;
-  int64_t factor = 1;
-  for (size_t k = 0; k < unit.groups.size(); ++k) {
-    const Codes& codes = unit.groups[k]->codes;
-    if (codes.bits() == 4) {
-      std::array<uint8_t, 16> scaled;
-      for (size_t code = 0; code < scaled.size(); ++code)
-        scaled[code] = static_cast<uint8_t>(code * static_cast<size_t>(factor));
-      (k == 0 ? simd::LookUpFourBits : simd::AddFourBits)(codes.data(), begin, count, scaled.data(), room);
-    } else if (unit.groups.size() == 1) {
-      return codes.data() + begin;
-    } else if (k == 0) {
-      std::memcpy(room, codes.data() + begin, static_cast<size_t>(count));
-    } else {
-      simd::AddScaledBytes(codes.data() + begin, count, static_cast<uint8_t>(factor), room);
-    }
-    factor *= unit.groups[k]->tuples();
+namespace {
+
+// Codes of many groups are more streams than the processor's prefetcher follows.
+void Fetch(const uint8_t* codes) { _mm_prefetch(reinterpret_cast<const char*>(codes), _MM_HINT_T0); }
+constexpr int64_t kBytesAhead = 128;
+
+}  // namespace
+
+void CodeUnit::Join(const ColumnGroup& group) {
+  const auto factor = static_cast<uint8_t>(tuples);
+  if (group.codes.bits() == 4) {
+    four_bits.push_back({group.codes.data(), {}});
+    for (size_t code = 0; code < 16; ++code)
+      four_bits.back().bytes[code] = static_cast<uint8_t>(code * factor);
+  } else if (group.codes.bits() == 8) {
+    bytes.push_back({group.codes.data(), factor});
   }
-  return room;
+  groups.push_back(&group);
+  tuples *= group.tuples();
+  width += group.width();
+}
+
+const uint8_t* ByteCodes(const CodeUnit& unit, int64_t begin, int64_t end, CodeRoom* room) {
+  for (const CodeUnit::Bytes& part : unit.bytes) Fetch(part.codes + end + kBytesAhead);
+  if (unit.four_bits.empty() && unit.bytes.size() == 1) return unit.bytes[0].codes + begin;
+  // Two codes of 4 bits are in a byte.
+  const int64_t before = unit.four_bits.empty() ? 0 : begin & 1, count = end - begin;
+  uint8_t* const codes = room->data() + before;
+  if (unit.four_bits.empty()) {
+    std::memset(codes, 0, static_cast<size_t>(count));
+  } else {
+    for (const simd::FourBits& part : unit.four_bits) Fetch(part.codes + end / 2 + kBytesAhead);
+    simd::AddFourBits(unit.four_bits, begin - before, count + before, room->data());
+  }
+  for (const CodeUnit::Bytes& part : unit.bytes)
+    simd::AddScaledBytes(part.codes + begin, count, part.factor, codes);
+  return codes;
 }
 
 GroupPlace PlaceOfRow(const ColumnGroup& group, int64_t row) {

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <vector>
 
 #include "core/values/column_groups.h"
+#include "ops/simd/codes.h"
 
 namespace heddle::ops {
 
@@ -17,17 +19,22 @@ struct CodeUnit {
   std::vector<const ColumnGroup*> groups;  ///< At least one.
   int64_t tuples = 1;                      ///< The product of theirs.
   int64_t width = 0;                       ///< Columns of all groups.
+  /// Of the groups whose codes have 4 and 8 bits: what their codes add to the unit's.
+  std::vector<simd::FourBits> four_bits;
+  struct Bytes {
+    const uint8_t* codes;
+    uint8_t factor;
+  };
+  std::vector<Bytes> bytes;
+
+  bool HasWideCodes() const { return four_bits.empty() && bytes.empty(); }  ///< Of 16 bits.
 
   /// Whether the tuples would be at most `most`, which is at most kMostJoined, or those of `group` alone.
   bool CanJoin(const ColumnGroup& group, int64_t most = kMostJoined) const {
     return groups.empty() ||
            (tuples * group.tuples() <= most && group.codes.bits() <= 8 && groups[0]->codes.bits() <= 8);
   }
-  void Join(const ColumnGroup& group) {
-    groups.push_back(&group);
-    tuples *= group.tuples();
-    width += group.width();
-  }
+  void Join(const ColumnGroup& group);
   /// Calls visit(k, code) for the code of each group k that code `unit_code` stands for.
   template <typename Visit>
   void ForCodes(int64_t unit_code, const Visit& visit) const {
@@ -43,18 +50,21 @@ constexpr int64_t kCodesAtOnce = 512;
 /// Matrices with fewer rows are done before tuples of joined groups are.
 constexpr int64_t kLeastJoinedRows = 4096;
 
+/// Room for so many codes, and one in front of them.
+using CodeRoom = std::array<uint8_t, kCodesAtOnce + 16>;
+
 /// The codes of a unit of at most 8 bits, of rows [begin, end) of its groups, at most kCodesAtOnce: where
-/// they are, or in `room`.
-const uint8_t* ByteCodes(const CodeUnit& unit, int64_t begin, int64_t end, uint8_t* room);
+/// they are, or in `room`. Fetches those of the next rows.
+const uint8_t* ByteCodes(const CodeUnit& unit, int64_t begin, int64_t end, CodeRoom* room);
 
 /// Calls visit(codes) with the codes of rows [begin, end), at most kCodesAtOnce: const uint8_t* or const
 /// uint16_t*.
 template <typename Visit>
 void WithCodes(const CodeUnit& unit, int64_t begin, int64_t end, const Visit& visit) {
-  if (unit.groups[0]->codes.bits() == 16)
+  if (unit.HasWideCodes())
     return visit(reinterpret_cast<const uint16_t*>(unit.groups[0]->codes.data()) + begin);
-  uint8_t room[kCodesAtOnce];
-  visit(ByteCodes(unit, begin, end, room));
+  CodeRoom room;
+  visit(ByteCodes(unit, begin, end, &room));
 }
 
 /// Where an SDC or an RLE group is read on: the number of an exception or a run.

@@ -65,6 +65,8 @@ class TileDecoder {
   void AddUnit(const CodeUnit& codes);
   void AddDefaults(const ColumnGroup& group);
   void DecodeRows(Cursor* cursor, int64_t begin, int64_t end, T* cells) const;
+  void DecodeFour(const Unit* units, int64_t begin, int64_t end, T* cells) const;
+  void FindFours();
   void CopyPlain(const Group& plain, int64_t begin, int64_t end, T* cells) const;
   static std::vector<Piece> PiecesOf(const std::vector<int32_t>& columns);
 
@@ -72,6 +74,7 @@ class TileDecoder {
   std::vector<T> defaults_;     // A row with the cells of EMPTY, CONST and SDC groups.
   std::vector<Piece> default_;  // Where they are; of any width.
   std::vector<Unit> units_;     // DDC
+  std::vector<Unit> single_;    // DDC of one column each, in fours of adjacent columns.
   std::vector<Group> moving_;   // SDC and RLE, which have a place in a cursor.
   std::vector<Group> plain_;    // UNCOMPRESSED
 };

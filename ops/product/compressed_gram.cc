@@ -187,13 +187,22 @@ class ByteColumns {
                          uint8_t* out) {
     const uint8_t* const bytes = plane.bytes.data();
     switch (codes.bits()) {
-      case 4: return simd::LookUpFourBits(codes.data(), begin, end - begin, bytes, out);
+      case 4: return LookUpFourBits(codes, bytes, begin, end, out);
       case 8: return simd::LookUpBytes(codes.data() + begin, end - begin, bytes, tuples, out);
       default: {
         const auto* const wide = reinterpret_cast<const uint16_t*>(codes.data()) + begin;
         for (int64_t i = 0; i < end - begin; ++i) out[i] = bytes[wide[i]];
       }
     }
+  }
+
+  static void LookUpFourBits(const Codes& codes, const uint8_t* bytes, int64_t begin, int64_t end,
+                             uint8_t* out) {
+    simd::FourBits part{codes.data(), {}};
+    std::copy_n(bytes, part.bytes.size(), part.bytes.data());
+    // The first of two codes in a byte may be that of another row.
+    if (begin < end && begin % 2 != 0) *out++ = bytes[codes.At(begin++)];
+    simd::AddFourBits({&part, 1}, begin, end - begin, out);
   }
 
   // sum(p, q): what has been added up for planes p <= q.

@@ -6,38 +6,36 @@
 namespace heddle::ops::simd {
 namespace {
 
-uint8_t FourBitsAt(const uint8_t* codes, int64_t i) { return codes[i >> 1] >> ((i & 1) * 4) & 15; }
-
-template <bool kAdd>
-void FourBits(const uint8_t* codes, int64_t first, int64_t count, const uint8_t bytes[16], uint8_t* out) {
-  const auto one = [&](int64_t i) {
-    const uint8_t byte = bytes[FourBitsAt(codes, first + i)];
-    out[i] = static_cast<uint8_t>(kAdd ? out[i] + byte : byte);
-  };
-  int64_t i = 0;
-  if ((first & 1) != 0 && count > 0) one(i++);
-  const __m128i table = _mm_loadu_si128(reinterpret_cast<const __m128i*>(bytes));
-  const __m128i mask = _mm_set1_epi8(15);
-  for (; i + 16 <= count; i += 16) {
-    const __m128i pairs = _mm_loadl_epi64(reinterpret_cast<const __m128i*>(codes + ((first + i) >> 1)));
-    const __m128i low = _mm_and_si128(pairs, mask), high = _mm_and_si128(_mm_srli_epi16(pairs, 4), mask);
-    __m128i found = _mm_shuffle_epi8(table, _mm_unpacklo_epi8(low, high));
-    auto* const to = reinterpret_cast<__m128i*>(out + i);
-    if (kAdd) found = _mm_add_epi8(found, _mm_loadu_si128(to));
-    _mm_storeu_si128(to, found);
-  }
-  for (; i < count; ++i) one(i);
-}
+__m128i LoadBytes(const uint8_t* bytes) { return _mm_loadu_si128(reinterpret_cast<const __m128i*>(bytes)); }
+void StoreBytes(uint8_t* to, __m128i bytes) { _mm_storeu_si128(reinterpret_cast<__m128i*>(to), bytes); }
 
 }  // namespace
 
-void LookUpFourBits(const uint8_t* codes, int64_t first, int64_t count, const uint8_t bytes[16],
-                    uint8_t* out) {
-  FourBits<false>(codes, first, count, bytes, out);
-}
-
-void AddFourBits(const uint8_t* codes, int64_t first, int64_t count, const uint8_t bytes[16], uint8_t* out) {
-  FourBits<true>(codes, first, count, bytes, out);
+void AddFourBits(std::span<const FourBits> parts, int64_t first, int64_t count, uint8_t* out) {
+  const __m128i mask = _mm_set1_epi8(15);
+  int64_t i = 0;
+  // Of 16 bytes the codes with even numbers, and those with odd ones, are looked up apart.
+  const auto add = [&](auto load) __attribute__((always_inline)) {
+    __m128i even = _mm_setzero_si128(), odd = even;
+    for (const FourBits& part : parts) {
+      const __m128i table = LoadBytes(part.bytes.data()), pairs = load(part.codes + ((first + i) >> 1));
+      even = _mm_add_epi8(even, _mm_shuffle_epi8(table, _mm_and_si128(pairs, mask)));
+      odd = _mm_add_epi8(odd, _mm_shuffle_epi8(table, _mm_and_si128(_mm_srli_epi16(pairs, 4), mask)));
+    }
+    StoreBytes(out + i, _mm_unpacklo_epi8(even, odd));
+    return _mm_unpackhi_epi8(even, odd);
+  };
+  for (; i + 32 <= count; i += 32) StoreBytes(out + i + 16, add(LoadBytes));
+  for (; i + 16 <= count; i += 16)
+    add([](const uint8_t* bytes) { return _mm_loadl_epi64(reinterpret_cast<const __m128i*>(bytes)); });
+  for (; i < count; ++i) {
+    uint8_t sum = 0;
+    for (const FourBits& part : parts) {
+      const int64_t code = first + i;
+      sum = static_cast<uint8_t>(sum + part.bytes[part.codes[code >> 1] >> ((code & 1) * 4) & 15]);
+    }
+    out[i] = sum;
+  }
 }
 
 void AddScaledBytes(const uint8_t* codes, int64_t count, uint8_t factor, uint8_t* out) {
