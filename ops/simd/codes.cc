@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ops/simd/codes.h"
 
-#include <immintrin.h>
-
 namespace heddle::ops::simd {
 namespace {
 
