@@ -11,7 +11,7 @@
 
 #include "core/values/panels.h"
 #include "ops/base/parallel.h"
-#include "ops/compressed/code_units.h"
+#include "ops/cells/code_units.h"
 #include "ops/elementwise/widened_rows.h"
 #include "ops/product/compressed_products.h"
 #include "ops/product/matmul_gemm.h"
@@ -29,8 +29,8 @@ constexpr double kMostPlanesOfColumn = 1.5;
 constexpr int64_t kMostPlanes = 2048;
 // So many products of bytes take as long as one of entries of CSR rows.
 constexpr double kProductsOfEntries = 64;
-// Bytes of the planes of a tile: in the second-level cache.
-constexpr int64_t kTileBytes = 1 << 18;
+// Bytes of the planes of a tile: two blocks of them stay in the first-level cache, all in the second.
+constexpr int64_t kTileBytes = 1 << 17;
 
 // One plane of a column: the byte of each tuple.
 struct Plane {

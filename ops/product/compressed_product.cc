@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "ops/base/parallel.h"
+#include "ops/cells/decode_tile.h"
 #include "ops/cells/storage.h"
-#include "ops/compressed/decode_tile.h"
 #include "ops/elementwise/single_precision.h"
 #include "ops/elementwise/widened_rows.h"
 #include "ops/product/compressed_products.h"

@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "ops/base/parallel.h"
+#include "ops/cells/decode_tile.h"
 #include "ops/cells/storage.h"
-#include "ops/compressed/decode_tile.h"
 #include "ops/elementwise/single_precision.h"
 #include "ops/elementwise/widened_rows.h"
 #include "ops/product/compressed_products.h"
@@ -27,6 +27,8 @@ constexpr int64_t kTaskRows = 1 << 14, kRowsOfTuple = 8;
 // Copies of sums that take turns where there is one weight a row: an addition waits for the one before it to
 // the same place.
 constexpr int64_t kCopies = 4;
+// An addition to the sum of a tuple takes as long as so many cells of tiles.
+constexpr double kCellsOfAddition = 5;
 // Wider rows of tiles leave the caches.
 constexpr int64_t kMostTileColumns = 4096;
 
@@ -50,6 +52,17 @@ class WeightSums {
       open.Join(group);
     }
     if (!open.groups.empty()) AddUnit(open);
+  }
+
+  // A row adds its weights to so many sums, about.
+  double additions() const {
+    auto additions = static_cast<double>(units_.size());
+    for (const Moving& moving : moving_)
+      additions +=
+          moving.group->encoding == Encoding::kRuns
+              ? 0.2
+              : static_cast<double>(moving.group->codes.count()) / static_cast<double>(x_.groups().rows);
+    return additions;
   }
 
   // Of the sums of a task.
@@ -298,7 +311,8 @@ Result<std::optional<Value>> MultiplyTransposedCompressed(const KernelCall& call
   HEDDLE_ASSIGN_OR_RETURN(y, Widen(y));
   // Nodes of other ranks may have lanes that are not exact, which these would be added to.
   const bool may_be_exact = order.accumulation != Accumulation::kLanes || call.phase == Phase::kWhole;
-  if (may_be_exact && AddExactlyWith(UnitsOfGroups(x.groups()), y, static_cast<double>(rows))) {
+  const bool pays = kCellsOfAddition * WeightSums(x, order.k).additions() <= static_cast<double>(x.columns());
+  if (may_be_exact && pays && AddExactlyWith(UnitsOfGroups(x.groups()), y, static_cast<double>(rows))) {
     HEDDLE_ASSIGN_OR_RETURN(Value result,
                             ExactSums(call, order, [&](int64_t begin, int64_t end, double* cells) {
                               AddWeights(x, y, begin, end, call.context, cells);

@@ -2,6 +2,7 @@
 // What the steps of a tile program need before the first tile of a call and keep behind the last one. Small
 // operators run hundreds of thousands of times in a second: whatever is the same at every call is made once.
 #include <algorithm>
+#include <numeric>
 
 #include "core/values/panels.h"
 #include "ops/fused/run/tile_steps.h"
@@ -74,10 +75,15 @@ Status TileSteps::Prepare(const KernelCall& call) {
   // Decoded rows are in the first-level cache: there is nothing to wait for.
   pair_ = pair_of_program_;
   if (pair_.root >= 0 && IsDecoded(program_.steps[static_cast<size_t>(pair_.root)].from)) pair_ = {};
+  int64_t decoded = 0;  // Columns.
+  for (const auto& decoder : inputs_.decoders)
+    if (decoder != nullptr) decoded = std::max(decoded, decoder->columns());
   sizes_ = ChooseTileSizes(program_, pair_, inputs_.doubles);
   if (is_plain_)  // No more than there are: buffers of small operators stay small, and in the caches.
     sizes_.rows = std::min(sizes_.rows,
                            std::max<int64_t>(CeilDivide(driver().rows(), kRowsTogether), 1) * kRowsTogether);
+  if (decoded > 0 && std::accumulate(program_.buffers.begin(), program_.buffers.end(), int64_t{0}) <= 8)
+    sizes_.rows = std::max(sizes_.rows, TileDecoder<double>::RowsOfTile(decoded));
   repeated_.resize(program_.repeated.size());
   for (size_t r = 0; r < repeated_.size(); ++r) {
     const TileProgram::Repeated& repeated = program_.repeated[r];

@@ -27,15 +27,16 @@ __attribute__((target("avx512vnni"))) void Add(const uint8_t* a, const uint8_t* 
       for (int i = 0; i < kSide; ++i) blocks[i][j] = _mm512_dpbusd_epi32(blocks[i][j], left[i], right);
     }
   }
-  alignas(64) int32_t lanes[16];
+  alignas(64) __m256i lanes[2];
 #pragma GCC unroll 8
   for (int i = 0; i < kSide; ++i)
 #pragma GCC unroll 8
     for (int j = 0; j < kSide; ++j) {
       _mm512_store_si512(lanes, blocks[i][j]);
-      int64_t sum = 0;
-      for (int lane = 0; lane < 16; ++lane) sum += lanes[lane];
-      sums[i * kSide + j] += sum;
+      const __m256i eight = _mm256_add_epi32(lanes[0], lanes[1]);
+      const __m128i four = _mm_add_epi32(_mm256_castsi256_si128(eight), _mm256_extracti128_si256(eight, 1));
+      const __m128i two = _mm_add_epi32(four, _mm_unpackhi_epi64(four, four));
+      sums[i * kSide + j] += _mm_cvtsi128_si32(_mm_add_epi32(two, _mm_shuffle_epi32(two, 1)));
     }
 }
 

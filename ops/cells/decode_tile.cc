@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "ops/compressed/decode_tile.h"
+#include "ops/cells/decode_tile.h"
 
 #include <algorithm>
 #include <array>
