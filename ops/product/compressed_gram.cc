@@ -30,7 +30,7 @@ constexpr int64_t kMostPlanes = 2048;
 // So many products of bytes take as long as one of entries of CSR rows.
 constexpr double kProductsOfEntries = 64;
 // Bytes of the planes of a tile: two blocks of them stay in the first-level cache, all in the second.
-constexpr int64_t kTileBytes = 1 << 17;
+constexpr int64_t kTileBytes = 1 << 18;
 
 // One plane of a column: the byte of each tuple.
 struct Plane {

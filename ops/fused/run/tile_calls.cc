@@ -13,6 +13,9 @@ namespace {
 // Most that waits for the next call of a program: a thread's buffers of plain tiles.
 constexpr int64_t kMostIdleDoubles = (64 << 10) / sizeof(double);
 
+// Columns of buffers that take little room beside decoded rows.
+constexpr int64_t kFewBufferColumns = 8;
+
 bool IsPlain(const TileProgram& program) {
   if (program.by_pattern || program.cut_columns > 0) return false;
   const bool steps = std::all_of(program.steps.begin(), program.steps.end(), [](const Step& step) {
@@ -82,8 +85,12 @@ Status TileSteps::Prepare(const KernelCall& call) {
   if (is_plain_)  // No more than there are: buffers of small operators stay small, and in the caches.
     sizes_.rows = std::min(sizes_.rows,
                            std::max<int64_t>(CeilDivide(driver().rows(), kRowsTogether), 1) * kRowsTogether);
-  if (decoded > 0 && std::accumulate(program_.buffers.begin(), program_.buffers.end(), int64_t{0}) <= 8)
-    sizes_.rows = std::max(sizes_.rows, TileDecoder<double>::RowsOfTile(decoded));
+  if (decoded > 0 && !HasWideProduct(program_)) {
+    // Rows stay in the first-level cache until the last step has read them.
+    const int64_t rows = TileDecoder<double>::RowsOfTile(decoded);
+    const int64_t buffers = std::accumulate(program_.buffers.begin(), program_.buffers.end(), int64_t{0});
+    sizes_.rows = buffers <= kFewBufferColumns ? rows : std::min(rows, sizes_.rows);
+  }
   repeated_.resize(program_.repeated.size());
   for (size_t r = 0; r < repeated_.size(); ++r) {
     const TileProgram::Repeated& repeated = program_.repeated[r];
