@@ -8,6 +8,7 @@
 
 #include "compiler/optimize/pass.h"
 #include "compiler/optimize/rewrite.h"
+#include "core/programs/for_each_block.h"
 
 namespace heddle::compiler {
 namespace {
@@ -89,9 +90,18 @@ void MergeSequence(std::vector<Block>& blocks) {
 
 }  // namespace
 
+// What an earlier block has compressed is read through where a later one of the same run reads it.
 Status MergeBlocks(Program* program) {
   ForEachSequence(program, MergeSequence);
-  return OkStatus();
+  Status status;
+  ForEachBlock(*program, [&](Block& block) {
+    Result<Graph> graph = ReadThroughStorage(std::move(block.graph), {});
+    if (graph.ok())
+      block.graph = *std::move(graph);
+    else
+      status = graph.status();
+  });
+  return status;
 }
 
 }  // namespace heddle::compiler

@@ -97,7 +97,8 @@ TEST(CatalogTest, EveryInputHasAName) {
       EXPECT_FALSE(parameters.empty()) << op->name;
     } else if (op->max_inputs < 0) {
       EXPECT_GE(inputs, op->min_inputs) << op->name;
-    } else if (op->form != CallForm::kTable && op->form != CallForm::kMatrix) {  // Calls of other arguments.
+    } else if (op->form != CallForm::kTable && op->form != CallForm::kMatrix &&
+               op->form != CallForm::kSame) {  // Calls of other arguments.
       EXPECT_EQ(inputs, op->max_inputs) << op->name;
       EXPECT_LE(required, op->max_inputs) << op->name;
       EXPECT_GE(required, op->min_inputs) << op->name;
