@@ -64,8 +64,12 @@ class CompressionText {
   }
 
   std::string Text() {
+    root_ = &program_.main;
     Visit(program_.main, /*is_main=*/true);
-    for (const auto& [name, function] : program_.functions) Visit(function.body, /*is_main=*/false);
+    for (const auto& [name, function] : program_.functions) {
+      root_ = &function.body;
+      Visit(function.body, /*is_main=*/false);
+    }
     for (const auto& [line, column] : written_)
       if (!found_.contains({line, column}))
         text_ += fmt::format(
@@ -100,8 +104,10 @@ class CompressionText {
     if (is_chosen) chosen_.emplace(compressed.position.line, name);
     text_ += fmt::format("{} in line {}: {}, {}\n", is_chosen ? "loop" : "compress", compressed.position.line,
                          name, SizeText(compressed.info));
-    const auto behind = static_cast<size_t>(&block - blocks.data()) + 1;
-    text_ += ReadsText(ReadsOf(program_, std::span(blocks).subspan(behind), name));
+    // Of what a branch or a loop compresses, reads of the whole script or function.
+    const bool is_top = &blocks == root_;
+    const size_t behind = is_top ? static_cast<size_t>(&block - blocks.data()) + 1 : 0;
+    text_ += ReadsText(ReadsOf(program_, std::span(*root_).subspan(behind), name));
     text_ += CellsText(block, compressed, is_main);
   }
 
@@ -140,6 +146,7 @@ class CompressionText {
   KnownCells cells_;
   WrittenCompressions found_;
   std::set<std::pair<int32_t, std::string>> chosen_;  // Line of a loop and variable: told already.
+  const std::vector<Block>* root_ = nullptr;          // Of the script or function that is told.
   bool is_in_loop_ = false;
   std::string text_;
 };

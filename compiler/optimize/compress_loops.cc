@@ -74,6 +74,7 @@ Status CompressBeforeLoops(Program* program) {
   for (const GivenVariable& given : program->given) defined.insert(given.name);
   compressor.Visit(program->main, std::move(defined));
   for (auto& [name, function] : program->functions) {
+    if (CallsItself(*program, name)) continue;
     SharedNames parameters;
     for (const Parameter& parameter : function.parameters) parameters.insert(parameter.name);
     compressor.Visit(function.body, std::move(parameters));

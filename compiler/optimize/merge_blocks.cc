@@ -8,7 +8,6 @@
 
 #include "compiler/optimize/pass.h"
 #include "compiler/optimize/rewrite.h"
-#include "core/programs/for_each_block.h"
 
 namespace heddle::compiler {
 namespace {
@@ -93,15 +92,7 @@ void MergeSequence(std::vector<Block>& blocks) {
 // What an earlier block has compressed is read through where a later one of the same run reads it.
 Status MergeBlocks(Program* program) {
   ForEachSequence(program, MergeSequence);
-  Status status;
-  ForEachBlock(*program, [&](Block& block) {
-    Result<Graph> graph = ReadThroughStorage(std::move(block.graph), {});
-    if (graph.ok())
-      block.graph = *std::move(graph);
-    else
-      status = graph.status();
-  });
-  return status;
+  return ReadThroughStorage(program);
 }
 
 }  // namespace heddle::compiler

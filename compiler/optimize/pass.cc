@@ -12,7 +12,7 @@ namespace {
 
 constexpr Pass kPasses[] = {
     {"drop-unread", nullptr, DropUnreadValues, "first: on what the script names, not on what passes leave"},
-    {"read-through-storage", ReadThroughStorage, nullptr,
+    {"read-through-storage", nullptr, ReadThroughStorage,
      "before everything that looks at operators; again behind merge-blocks"},
     {"inline-functions", nullptr, InlineFunctions, "what is around a call is known in the function"},
     {"propagate-constants", nullptr, PropagateConstants, "settles predicates and sizes"},

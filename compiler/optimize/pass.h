@@ -75,7 +75,7 @@ Status DropUnreadValues(Program* program);
 /// Operators of a block that read the result of compress() or decompress() read its input instead: what is
 /// stored otherwise is what variables hold behind the block (read_through_storage.cc). Cannot be switched
 /// off: the rules would see another graph where a script has compress(). Keeps bits.
-Result<Graph> ReadThroughStorage(Graph graph, const PassOptions& options);
+Status ReadThroughStorage(Program* program);
 /// Calls of functions that are called once, or that are a few operators, become the functions' blocks
 /// (inline_functions.cc says which). Keeps bits, but for rand() without a seed.
 Status InlineFunctions(Program* program);

@@ -127,6 +127,22 @@ std::string WhyNot(const LoopInput& input) {
 
 }  // namespace
 
+bool CallsItself(const Program& program, const std::string& function) {
+  std::set<std::string> reached;
+  std::vector<std::string> open = {function};
+  while (!open.empty()) {
+    const auto found = program.functions.find(open.back());
+    open.pop_back();
+    if (found == program.functions.end()) continue;
+    ForEachBlock(found->second.body, [&](const Block& block) {
+      ForEachCallee(block, [&](const std::string& callee, const auto&) {
+        if (reached.insert(callee).second) open.push_back(callee);
+      });
+    });
+  }
+  return reached.contains(function);
+}
+
 std::vector<StorageRead> ReadsOf(const Program& program, std::span<const Block> blocks,
                                  const std::string& variable) {
   Reader reader(program);

@@ -17,6 +17,9 @@ bool ChangesStorage(const Node& node);
 /// True for compress().
 bool Compresses(const Node& node);
 
+/// Whether the function may be called while it runs.
+bool CallsItself(const Program& program, const std::string& function);
+
 /// What reads a variable at one place.
 struct StorageRead {
   std::string reader;       ///< The operator; "f()" of a function, "list" of a step on lists.

@@ -25,7 +25,9 @@ Matrix FewValues(int64_t times = 2) {
 
 Matrix RunOn(const std::string& op, const Matrix& matrix, testing::Attributes attributes = {}) {
   testing::Invocation call(op, {Value(matrix)}, std::move(attributes));
-  return call.Run(/*threads=*/2).matrix();
+  const Result<Value> result = call.RunRows(0, 0, 0, /*threads=*/2);
+  EXPECT_TRUE(result.ok()) << result.status().ToString();
+  return result.ok() ? result->matrix() : Matrix();
 }
 
 std::string WhatWasDone() {
