@@ -164,16 +164,49 @@ class Estimator {
 
 uint64_t BitsOf(double value) { return std::isnan(value) ? ~uint64_t{0} : std::bit_cast<uint64_t>(value); }
 
-Candidate Sample(const Matrix& matrix, const std::vector<int64_t>& rows, int32_t column,
+// The bits of the cells of the sampled rows, each followed by those of the row behind it. Every row is read
+// once, for all columns.
+template <typename T>
+void CopyRows(const Matrix& matrix, const std::vector<int64_t>& rows, std::vector<uint64_t>* bits) {
+  const int64_t columns = matrix.columns();
+  ParallelFor(static_cast<int64_t>(rows.size()), 64, [&](int64_t begin, int64_t end) {
+    for (int64_t i = begin; i < end; ++i)
+      for (const int64_t behind : {0, 1}) {
+        const int64_t row = std::min(rows[static_cast<size_t>(i)] + behind, matrix.rows() - 1);
+        uint64_t* const out = bits->data() + (2 * i + behind) * columns;
+        if (!matrix.IsSparse()) {
+          const T* cells = matrix.data<T>() + row * columns;
+          for (int64_t j = 0; j < columns; ++j) out[j] = BitsOf(cells[j]);
+          continue;
+        }
+        for (int64_t e = matrix.row_offsets()[row]; e < matrix.row_offsets()[row + 1]; ++e)
+          if (const T cell = matrix.values<T>()[e]; cell != 0) out[matrix.column_indexes()[e]] = BitsOf(cell);
+      }
+  });
+}
+
+std::vector<uint64_t> SampledBits(const Matrix& matrix, const std::vector<int64_t>& rows) {
+  std::vector<uint64_t> bits(2 * rows.size() * static_cast<size_t>(matrix.columns()), 0);
+  if (matrix.element_type() == ElementType::kFloat64)
+    CopyRows<double>(matrix, rows, &bits);
+  else
+    CopyRows<float>(matrix, rows, &bits);
+  return bits;
+}
+
+Candidate Sample(const std::vector<uint64_t>& bits, int64_t columns, int32_t column,
                  const Estimator& estimator) {
   Candidate candidate;
   candidate.columns = {column};
   Numbers codes;
-  const auto code_of = [&](int64_t row) { return codes.Of(BitsOf(matrix.At(row, column))); };
-  candidate.codes.reserve(rows.size());
-  candidate.next.reserve(rows.size());
-  for (const int64_t row : rows) candidate.codes.push_back(code_of(row));
-  for (const int64_t row : rows) candidate.next.push_back(code_of(std::min(row + 1, matrix.rows() - 1)));
+  const size_t rows = bits.size() / static_cast<size_t>(2 * columns);
+  candidate.codes.resize(rows);
+  candidate.next.resize(rows);
+  const uint64_t* cell = bits.data() + column;
+  for (size_t i = 0; i < rows; ++i, cell += 2 * columns) {
+    candidate.codes[i] = codes.Of(*cell);
+    candidate.next[i] = codes.Of(cell[columns]);
+  }
   candidate.zero = std::min(codes.Find(0), codes.size());
   estimator.Estimate(&candidate);
   return candidate;
@@ -344,10 +377,11 @@ Result<CompressionPlan> PlanCompression(const Matrix& matrix, const KernelContex
   const std::vector<int64_t> rows = SampledRows(matrix.rows());
   const Estimator estimator(matrix, static_cast<int64_t>(rows.size()),
                             static_cast<double>(matrix.stored()) / static_cast<double>(matrix.cells()));
+  const std::vector<uint64_t> bits = SampledBits(matrix, rows);
   std::vector<Candidate> groups(static_cast<size_t>(matrix.columns()));
   ParallelFor(matrix.columns(), 1, [&](int64_t begin, int64_t end) {
     for (int64_t j = begin; j < end && !IsCancelled(context.cancelled); ++j)
-      groups[static_cast<size_t>(j)] = Sample(matrix, rows, static_cast<int32_t>(j), estimator);
+      groups[static_cast<size_t>(j)] = Sample(bits, matrix.columns(), static_cast<int32_t>(j), estimator);
   });
   if (IsCancelled(context.cancelled)) return Cancelled("compress");
 
