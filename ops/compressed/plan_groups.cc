@@ -234,6 +234,23 @@ Candidate Join(const Candidate& a, const Candidate& b, const Estimator& estimato
   return joined;
 }
 
+// Whether codes of the joined group take as many bits as those of both: it has so many tuples in the first
+// few sampled rows already.
+bool NeedsAllBits(const Candidate& a, const Candidate& b) {
+  if (a.planned.encoding != Encoding::kDenseCodes || b.planned.encoding != Encoding::kDenseCodes)
+    return false;
+  const auto bits_of = [](const Candidate& c) {
+    return CodeBits(static_cast<int64_t>(std::ceil(c.planned.tuples)));
+  };
+  const int32_t bits = bits_of(a) + bits_of(b);
+  Numbers tuples;
+  for (size_t i = 0; i < a.codes.size(); ++i) {
+    tuples.Of(uint64_t{a.codes[i]} << 32 | b.codes[i]);
+    if (CodeBits(tuples.size()) >= bits) return true;
+  }
+  return false;
+}
+
 double Saved(const Candidate& a, const Candidate& b, const Candidate& joined) {
   return a.planned.bytes + b.planned.bytes - joined.planned.bytes;
 }
@@ -306,6 +323,7 @@ Status JoinGreedily(std::vector<Candidate>* groups, const Estimator& estimator,
       for (int64_t i = begin; i < end; ++i) {
         Pair& pair = added[static_cast<size_t>(i)];
         if (IsCancelled(context.cancelled)) return;
+        if (NeedsAllBits(all[pair.a], all[pair.b])) continue;
         pair.saved = Saved(all[pair.a], all[pair.b], Join(all[pair.a], all[pair.b], estimator));
       }
     });
