@@ -68,6 +68,7 @@ class CompressionText {
     Visit(program_.main, /*is_main=*/true);
     for (const auto& [name, function] : program_.functions) {
       root_ = &function.body;
+      told_.clear();
       Visit(function.body, /*is_main=*/false);
     }
     for (const auto& [line, column] : written_)
@@ -101,7 +102,7 @@ class CompressionText {
     found_.emplace(compressed.position.line, compressed.position.column);
     const std::string& name = block.graph[assign].Text("name");
     const bool is_chosen = compressed.FindAttribute("reads") != nullptr;
-    if (is_chosen) chosen_.emplace(compressed.position.line, name);
+    told_.insert(name);
     text_ += fmt::format("{} in line {}: {}, {}\n", is_chosen ? "loop" : "compress", compressed.position.line,
                          name, SizeText(compressed.info));
     // Of what a branch or a loop compresses, reads of the whole script or function.
@@ -128,7 +129,7 @@ class CompressionText {
 
   void AddLoop(const Block& loop) {
     for (const LoopInput& input : InputsOf(program_, loop)) {
-      if (chosen_.contains({loop.position.line, input.variable})) continue;
+      if (told_.contains(input.variable)) continue;
       text_ +=
           fmt::format("loop in line {}: {}, {}\n", loop.position.line, input.variable, SizeText(input.info));
       text_ += ReadsText(input.reads);
@@ -145,8 +146,8 @@ class CompressionText {
   ops::Arena arena_;
   KnownCells cells_;
   WrittenCompressions found_;
-  std::set<std::pair<int32_t, std::string>> chosen_;  // Line of a loop and variable: told already.
-  const std::vector<Block>* root_ = nullptr;          // Of the script or function that is told.
+  std::set<std::string> told_;  // Variables of the script or function that something compresses.
+  const std::vector<Block>* root_ = nullptr;  // Of the script or function that is told.
   bool is_in_loop_ = false;
   std::string text_;
 };
