@@ -163,11 +163,9 @@ double CellOf(AggregateKind kind, int64_t m, double count, double value) {
 // Columns by their codes, in the lanes of the rows where they have some.
 Result<Matrix> PartialOfCodes(const Matrix& x, AggregateKind kind, int64_t height, int64_t row_begin,
                               Reduction reduction) {
-  // Reading a cell from its code takes a part of the time that a cell takes.
-  constexpr int64_t kCodesOfCell = 4;
   const CodedColumns columns(kind, x);
   const int64_t n = x.columns(), row_end = row_begin + x.rows();
-  reduction.leaf_cells = std::max<int64_t>(1, height * n / kCodesOfCell);
+  reduction.leaf_cells = std::max<int64_t>(1, height * n / CodesOfCell(kind));
   return ReduceNodes(reduction, row_begin / height, CeilDivide(row_end, height), [&](int) -> NodeFunction {
     return [&](int64_t first, int64_t last, double* payload) {
       FillPayload(payload, reduction.width, simd::StartOf(FoldOf(kind)));

@@ -111,16 +111,13 @@ bool TraceLeaf(const Matrix& x, int64_t row_begin, int64_t row_end, int64_t offs
   return true;
 }
 
-// Reading a cell from its code takes a part of the time that a cell takes.
-constexpr int64_t kCodesOfCell = 4;
-
 // Columns one by one, the lanes of a row being those of any row as many eights further on.
 Result<Matrix> PartialOfCodes(const Matrix& x, AggregateKind kind, const LeafGrid& grid, int64_t row_begin,
                               int64_t row_end, Reduction reduction) {
   const CodedColumns columns(kind, x);
   const int64_t n = x.columns();
   const auto classes = static_cast<int>(std::min<int64_t>(grid.height, 8));
-  reduction.leaf_cells = std::max<int64_t>(1, grid.height * n / kCodesOfCell);
+  reduction.leaf_cells = std::max<int64_t>(1, grid.height * n / CodesOfCell(kind));
   return ReduceNodes(
       reduction, grid.FirstLeafOfRow(row_begin), grid.FirstLeafOfRow(row_end), [&](int) -> NodeFunction {
         return [&](int64_t first, int64_t last, double* payload) {

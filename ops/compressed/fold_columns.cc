@@ -5,9 +5,11 @@
 #include <array>
 #include <bit>
 #include <cmath>
+#include <limits>
 
 #include "core/values/group_rows.h"
 #include "ops/compressed/exact.h"
+#include "ops/compressed/extreme_keys.h"
 #include "ops/simd/code_bytes.h"
 #include "ops/simd/half_bytes.h"
 
@@ -32,7 +34,11 @@ std::vector<double> TuplesAsDoubles(const ColumnGroup& group) {
 
 TupleSums::TupleSums(const ColumnGroup& group)
     : group_(group), width_(group.width()), tuples_(TuplesAsDoubles(group)) {
-  if (group.encoding == Encoding::kDenseCodes && group.codes.bits() <= 8) MakeDigits();
+  if (group.encoding != Encoding::kDenseCodes) return;
+  if (group.codes.bits() <= 8) MakeDigits();
+  for (int64_t k = 0; k < width_ && group.codes.bits() > 4; ++k)
+    for (size_t at = static_cast<size_t>(k); at < tuples_.size(); at += static_cast<size_t>(width_))
+      columns_of_tuples_.push_back(tuples_[at]);
 }
 
 void TupleSums::MakeDigits() {
@@ -161,12 +167,18 @@ void TupleSums::AddBytes(int64_t begin, int64_t end, int classes, double* sums) 
 }
 
 void TupleSums::AddRows(int64_t begin, int64_t end, int classes, double* sums) const {
-  std::array<uint16_t, kRowsAtOnce> codes;
+  std::array<uint16_t, kRowsAtOnce> decoded;
+  const bool are_wide = group_.codes.bits() == 16;
+  const auto* const wide = reinterpret_cast<const uint16_t*>(group_.codes.data());
   for (int64_t row = begin; row < end; row += kRowsAtOnce) {
-    const int64_t last = std::min(end, row + kRowsAtOnce);
-    DecodeCodes(group_, row, last, codes.data());
-    for (int64_t i = row; i < last; ++i)
-      AddTuple(codes[static_cast<size_t>(i - row)], 1, sums + (i - begin) % classes * width_);
+    const int64_t rows = std::min(end, row + kRowsAtOnce) - row;
+    if (!are_wide) DecodeCodes(group_, row, row + rows, decoded.data());
+    for (int64_t k = 0; k < width_; ++k) {
+      double of_place[kClasses] = {};
+      simd::AddOfLookedUp(are_wide ? wide + row : decoded.data(), rows,
+                          columns_of_tuples_.data() + k * group_.tuples(), of_place);
+      for (int place = 0; place < kClasses; ++place) sums[place % classes * width_ + k] += of_place[place];
+    }
   }
 }
 
@@ -206,35 +218,25 @@ void TupleSums::Add(int64_t begin, int64_t end, int classes, double* sums) const
 
 TupleExtremes::TupleExtremes(const ColumnGroup& group, simd::Fold fold)
     : group_(group),
-      fold_(fold),
+      is_minimum_(fold == simd::Fold::kMinimum),
       width_(group.width()),
-      tuples_(TuplesAsDoubles(group)),
-      best_(group.columns.size(), simd::StartOf(fold)) {
-  for (int64_t tuple = 0; tuple < static_cast<int64_t>(tuples_.size()) / width_; ++tuple)
+      best_(group.columns.size(), std::numeric_limits<uint64_t>::max()) {
+  for (const double cell : TuplesAsDoubles(group)) keys_.push_back(ExtremeKey(cell, is_minimum_));
+  for (int64_t tuple = 0; tuple < static_cast<int64_t>(keys_.size()) / width_; ++tuple)
     FoldTuple(tuple, best_.data());
 }
 
-void TupleExtremes::FoldTuple(int64_t tuple, double* extremes) const {
-  for (int64_t k = 0; k < width_; ++k)
-    extremes[k] = simd::FoldTwo(fold_, extremes[k], tuples_[static_cast<size_t>(tuple * width_ + k)]);
+void TupleExtremes::FoldTuple(int64_t tuple, uint64_t* least) const {
+  const uint64_t* const keys = keys_.data() + tuple * width_;
+  for (int64_t k = 0; k < width_; ++k) least[k] = std::min(least[k], keys[k]);
 }
 
-// Whether no tuple changes anything any more.
-bool TupleExtremes::AreReached(const double* extremes) const {
-  for (int64_t k = 0; k < width_; ++k) {
-    const double after = simd::FoldTwo(fold_, extremes[k], best_[static_cast<size_t>(k)]);
-    if (!std::isnan(extremes[k]) && std::bit_cast<uint64_t>(after) != std::bit_cast<uint64_t>(extremes[k]))
-      return false;
-  }
-  return true;
-}
-
-void TupleExtremes::FoldCodes(int64_t begin, int64_t end, double* extremes) const {
+void TupleExtremes::FoldCodes(int64_t begin, int64_t end, uint64_t* least) const {
   // Most often the first rows have all tuples, so what is read between two looks grows from little to much.
   constexpr int64_t kFirstRows = 256, kMostRows = int64_t{1} << 16;
   const int64_t tuples = group_.tuples();
-  std::vector<uint8_t> seen(static_cast<size_t>(tuples), 0);  // 2: folded already.
-  int64_t step = kFirstRows;
+  std::vector<uint8_t> seen(static_cast<size_t>(tuples), 0);  // 2 and 3: folded already.
+  int64_t step = std::max(kFirstRows, tuples);
   for (int64_t row = begin; row < end; row += step, step = std::min(4 * step, kMostRows)) {
     const int64_t last = std::min(end, row + step);
     const auto mark = [&](uint32_t code) { seen[code] |= 1; };
@@ -253,37 +255,38 @@ void TupleExtremes::FoldCodes(int64_t begin, int64_t end, double* extremes) cons
       for (int64_t i = row; i < last; ++i) seen[codes[i]] |= 1;
     }
     for (int64_t tuple = 0; tuple < tuples; ++tuple) {
-      uint8_t& is_seen = seen[static_cast<size_t>(tuple)];
-      if (is_seen == 1) FoldTuple(tuple, extremes);
-      if (is_seen != 0) is_seen = 2;
+      if (seen[static_cast<size_t>(tuple)] != 1) continue;
+      seen[static_cast<size_t>(tuple)] = 2;
+      FoldTuple(tuple, least);
     }
-    if (AreReached(extremes)) return;
+    if (std::equal(best_.begin(), best_.end(), least)) return;
   }
 }
 
 void TupleExtremes::Fold(int64_t begin, int64_t end, double* extremes) const {
-  if (begin >= end || AreReached(extremes)) return;
+  if (begin >= end || group_.encoding == Encoding::kUncompressed) return;
+  std::vector<uint64_t> least(best_.size(), std::numeric_limits<uint64_t>::max());
   std::vector<uint8_t> seen(static_cast<size_t>(group_.tuples()), 0);
-  switch (group_.encoding) {
-    case Encoding::kUncompressed: return;
-    case Encoding::kEmpty:
-    case Encoding::kConstant: return FoldTuple(0, extremes);
-    case Encoding::kDenseCodes: return FoldCodes(begin, end, extremes);
-    case Encoding::kRuns:
-      ForRuns(group_, begin, end, [&](int64_t, int64_t, uint32_t code) { seen[code] = 1; });
-      break;
-    case Encoding::kDefault: {
-      int64_t exceptions = 0;
-      ForExceptions(group_, begin, end, [&](int64_t, uint32_t code) {
-        seen[code] = 1;
-        ++exceptions;
-      });
-      if (exceptions < end - begin) seen[0] = 1;
-      break;
-    }
+  if (IsUniform(group_)) {
+    least = best_;
+  } else if (group_.encoding == Encoding::kDenseCodes) {
+    FoldCodes(begin, end, least.data());
+  } else if (group_.encoding == Encoding::kRuns) {
+    ForRuns(group_, begin, end, [&](int64_t, int64_t, uint32_t code) { seen[code] = 1; });
+  } else {
+    int64_t exceptions = 0;
+    ForExceptions(group_, begin, end, [&](int64_t, uint32_t code) {
+      seen[code] = 1;
+      ++exceptions;
+    });
+    if (exceptions < end - begin) seen[0] = 1;
   }
   for (int64_t tuple = 0; tuple < group_.tuples(); ++tuple)
-    if (seen[static_cast<size_t>(tuple)] != 0) FoldTuple(tuple, extremes);
+    if (seen[static_cast<size_t>(tuple)] != 0) FoldTuple(tuple, least.data());
+  const simd::Fold fold = is_minimum_ ? simd::Fold::kMinimum : simd::Fold::kMaximum;
+  for (int64_t k = 0; k < width_; ++k)
+    extremes[k] =
+        simd::FoldTwo(fold, extremes[k], CellOfExtremeKey(least[static_cast<size_t>(k)], is_minimum_));
 }
 
 }  // namespace heddle::ops

@@ -43,9 +43,10 @@ class TupleSums {
 
   const ColumnGroup& group_;
   int64_t width_;
-  std::vector<double> tuples_;   // The dictionary, row-major.
-  std::vector<Column> columns_;  // Empty where it is less work to count tuples.
-  std::vector<Digit> digits_;    // Of codes of 4 and 8 bits.
+  std::vector<double> tuples_;             // The dictionary, row-major.
+  std::vector<double> columns_of_tuples_;  // The same, column-major.
+  std::vector<Column> columns_;            // Empty where it is less work to count tuples.
+  std::vector<Digit> digits_;              // Of codes of 4 and 8 bits.
 };
 
 /// Minima or maxima, which have no order.
@@ -57,15 +58,14 @@ class TupleExtremes {
   void Fold(int64_t begin, int64_t end, double* extremes) const;
 
  private:
-  void FoldTuple(int64_t tuple, double* extremes) const;
-  void FoldCodes(int64_t begin, int64_t end, double* extremes) const;
-  bool AreReached(const double* extremes) const;
+  void FoldTuple(int64_t tuple, uint64_t* least) const;
+  void FoldCodes(int64_t begin, int64_t end, uint64_t* least) const;
 
   const ColumnGroup& group_;
-  simd::Fold fold_;
-  int64_t width_;
-  std::vector<double> tuples_;
-  std::vector<double> best_;  // Of each column.
+  const bool is_minimum_;
+  const int64_t width_;
+  std::vector<uint64_t> keys_;  // ExtremeKey() of the dictionary's cells, row-major.
+  std::vector<uint64_t> best_;  // The least of each column.
 };
 
 /// The dictionary of a group as doubles, row-major; a tuple of zeros of kEmpty.

@@ -9,7 +9,9 @@
 
 #include "core/values/group_rows.h"
 #include "ops/compressed/exact.h"
+#include "ops/compressed/extreme_keys.h"
 #include "ops/compressed/fold_columns.h"
+#include "ops/simd/code_bytes.h"
 #include "ops/simd/half_bytes.h"
 
 namespace heddle::ops {
@@ -36,71 +38,97 @@ void ForCodes(const ColumnGroup& group, int64_t begin, int64_t end, const Add& a
   for (int64_t i = 0; i < rows; ++i) add(i, codes[static_cast<size_t>(i)]);
 }
 
-// A whole number that is smaller the smaller the cell is, -0.0 below +0.0 and NaN below all.
-int64_t KeyOf(double cell) {
-  if (std::isnan(cell)) return std::numeric_limits<int64_t>::min();
-  const auto bits = std::bit_cast<int64_t>(cell);
-  return bits ^ ((bits >> 63) & std::numeric_limits<int64_t>::max());
-}
-
 }  // namespace
 
-SumsOfRows::SumsOfRows(const ColumnGroups& groups) : groups_(groups) {
+SumsOfRows::SumsOfRows(const ColumnGroups& groups) {
   ExactUnits units;
   for (const ColumnGroup& group : groups.groups) units = Joined(units, UnitsOf(group));
   if (units.most == 0) return;  // Zeros.
   exponent_ = units.exponent;
+  int64_t largest = 0;  // What of_numbers_ have together.
   for (const ColumnGroup& group : groups.groups) {
     const std::vector<double> cells = TuplesAsDoubles(group);
-    Tuples tuples{.group = &group, .units = {}, .bytes = 0, .byte_tables = {}};
+    Tuples tuples{.group = &group, .units = {}, .byte_tables = {}, .numbers = {}};
     for (size_t at = 0; at < cells.size(); at += group.columns.size()) {
       int64_t& sum = tuples.units.emplace_back(0);
       for (size_t k = 0; k < group.columns.size(); ++k)
         sum += static_cast<int64_t>(std::ldexp(cells[at + k], -exponent_));
     }
     const auto [least, greatest] = std::minmax_element(tuples.units.begin(), tuples.units.end());
-    const int64_t first = *least;
-    tuples.bytes = (std::bit_width(static_cast<uint64_t>(*greatest - first)) + 7) / 8;
+    const int64_t first = *least, range = *greatest - first;
+    tuples.bytes = (std::bit_width(static_cast<uint64_t>(range)) + 7) / 8;
     base_ += first;
     for (int64_t& number : tuples.units) number -= first;
-    if (tuples.bytes == 0) continue;  // The same for every row.
-    const bool are_bytes =
-        group.encoding == Encoding::kDenseCodes && group.codes.bits() == 4 && tuples.bytes <= kMostBytes;
-    if (!are_bytes) {
+    if (range == 0) continue;  // The same for every row.
+    const bool has_table = group.encoding == Encoding::kDenseCodes &&
+                           (group.codes.bits() == 4 || (group.codes.bits() == 8 && simd::CanLookUpBytes()));
+    if (has_table && tuples.bytes <= kMostBytes) {
+      most_bytes_ = std::max(most_bytes_, tuples.bytes);
+      const auto codes = size_t{1} << group.codes.bits();
+      tuples.byte_tables.assign(codes * static_cast<size_t>(tuples.bytes), 0);
+      for (size_t byte = 0; byte < static_cast<size_t>(tuples.bytes); ++byte)
+        for (size_t t = 0; t < tuples.units.size(); ++t)
+          tuples.byte_tables[codes * byte + t] = static_cast<uint8_t>(tuples.units[t] >> (8 * byte) & 0xFF);
+      of_bytes_.push_back(std::move(tuples));
+    } else if (group.encoding == Encoding::kDenseCodes && group.codes.bits() > 4 &&
+               range <= std::numeric_limits<int32_t>::max() - largest) {
+      largest += range;
+      tuples.numbers.assign(tuples.units.begin(), tuples.units.end());
+      of_numbers_.push_back(std::move(tuples));
+    } else {
       others_.push_back(std::move(tuples));
-      continue;
     }
-    most_bytes_ = std::max(most_bytes_, tuples.bytes);
-    tuples.byte_tables.assign(static_cast<size_t>(16 * tuples.bytes), 0);
-    for (size_t byte = 0; byte < static_cast<size_t>(tuples.bytes); ++byte)
-      for (size_t t = 0; t < tuples.units.size(); ++t)
-        tuples.byte_tables[16 * byte + t] = static_cast<uint8_t>(tuples.units[t] >> (8 * byte) & 0xFF);
-    half_bytes_.push_back(std::move(tuples));
   }
+}
+
+void SumsOfRows::AddBytes(int64_t begin, int64_t end, int64_t* sums) const {
+  std::array<std::array<uint16_t, kRowsAtOnce + 2>, kMostBytes> bytes;
+  const int64_t first = begin - (begin & 1);  // Codes of 4 bits begin with the byte of the first row.
+  for (size_t g = 0; g < of_bytes_.size(); g += kMostGroups) {
+    const size_t groups = std::min(of_bytes_.size(), g + kMostGroups);
+    for (int byte = 0; byte < most_bytes_; ++byte) bytes[static_cast<size_t>(byte)].fill(0);
+    for (size_t i = g; i < groups; ++i) {
+      const Tuples& tuples = of_bytes_[i];
+      const Codes& codes = tuples.group->codes;
+      for (int byte = 0; byte < tuples.bytes; ++byte) {
+        uint16_t* const to = bytes[static_cast<size_t>(byte)].data();
+        if (codes.bits() == 4)
+          simd::AddEachHalfByte(codes.data() + first / 2, (end - first + 1) / 2,
+                                tuples.byte_tables.data() + 16 * byte, to);
+        else
+          simd::AddEachLookedUpByte(codes.data() + begin, end - begin, tuples.byte_tables.data() + 256 * byte,
+                                    to + (begin - first));
+      }
+    }
+    for (int byte = 0; byte < most_bytes_; ++byte) {
+      const uint16_t* const from = bytes[static_cast<size_t>(byte)].data() + (begin - first);
+      for (int64_t i = 0; i < end - begin; ++i) sums[i] += static_cast<int64_t>(from[i]) << (8 * byte);
+    }
+  }
+}
+
+void SumsOfRows::AddNumbers(int64_t begin, int64_t end, int64_t* sums) const {
+  if (of_numbers_.empty()) return;
+  std::array<int32_t, kRowsAtOnce> numbers{};
+  for (const Tuples& tuples : of_numbers_) {
+    const uint8_t* const codes = tuples.group->codes.data();
+    if (tuples.group->codes.bits() == 8)
+      simd::AddEachLookedUp(codes + begin, end - begin, tuples.numbers.data(), numbers.data());
+    else
+      simd::AddEachLookedUp(reinterpret_cast<const uint16_t*>(codes) + begin, end - begin,
+                            tuples.numbers.data(), numbers.data());
+  }
+  for (int64_t i = 0; i < end - begin; ++i) sums[i] += numbers[static_cast<size_t>(i)];
 }
 
 void SumsOfRows::Compute(int64_t begin, int64_t end, double* out) const {
   const double unit = std::ldexp(1.0, exponent_);
   std::array<int64_t, kRowsAtOnce> sums;
-  std::array<std::array<uint16_t, kRowsAtOnce + 2>, kMostBytes> bytes;
   for (int64_t row = begin; row < end; row += kRowsAtOnce) {
     const int64_t last = std::min(end, row + kRowsAtOnce), rows = last - row;
     std::fill_n(sums.begin(), rows, base_);
-    const int64_t first = row - (row & 1);  // Codes of 4 bits begin with the byte of the first row.
-    for (size_t g = 0; g < half_bytes_.size(); g += kMostGroups) {
-      const size_t groups = std::min(half_bytes_.size(), g + kMostGroups);
-      for (int byte = 0; byte < most_bytes_; ++byte) bytes[static_cast<size_t>(byte)].fill(0);
-      for (size_t i = g; i < groups; ++i)
-        for (int byte = 0; byte < half_bytes_[i].bytes; ++byte)
-          simd::AddEachHalfByte(half_bytes_[i].group->codes.data() + first / 2, (last - first + 1) / 2,
-                                half_bytes_[i].byte_tables.data() + 16 * byte,
-                                bytes[static_cast<size_t>(byte)].data());
-      for (int byte = 0; byte < most_bytes_; ++byte) {
-        const uint16_t* const from = bytes[static_cast<size_t>(byte)].data() + (row - first);
-        for (int64_t i = 0; i < rows; ++i)
-          sums[static_cast<size_t>(i)] += static_cast<int64_t>(from[i]) << (8 * byte);
-      }
-    }
+    AddBytes(row, last, sums.data());
+    AddNumbers(row, last, sums.data());
     for (const Tuples& tuples : others_) {
       const int64_t* const units = tuples.units.data();
       int64_t* const to = sums.data();
@@ -118,16 +146,16 @@ void SumsOfRows::Compute(int64_t begin, int64_t end, double* out) const {
 }
 
 ExtremesOfRows::ExtremesOfRows(const ColumnGroups& groups, simd::Fold fold)
-    : is_minimum_(fold == simd::Fold::kMinimum), uniform_(KeyOf(std::numeric_limits<double>::infinity())) {
+    : is_minimum_(fold == simd::Fold::kMinimum), uniform_(std::numeric_limits<uint64_t>::max()) {
   constexpr size_t kPlaces = 256;
-  std::vector<int64_t> keys;
+  std::vector<uint64_t> keys;
   for (const ColumnGroup& group : groups.groups) {
     const std::vector<double> cells = TuplesAsDoubles(group);
     Tuples tuples{.group = &group, .keys = {}, .places = {}};
     for (size_t at = 0; at < cells.size(); at += group.columns.size()) {
       double best = simd::StartOf(fold);
       for (size_t k = 0; k < group.columns.size(); ++k) best = simd::FoldTwo(fold, best, cells[at + k]);
-      tuples.keys.push_back(KeyOf(is_minimum_ ? best : -best));
+      tuples.keys.push_back(ExtremeKey(best, is_minimum_));
     }
     keys.insert(keys.end(), tuples.keys.begin(), tuples.keys.end());
     if (IsUniform(group))
@@ -135,25 +163,20 @@ ExtremesOfRows::ExtremesOfRows(const ColumnGroups& groups, simd::Fold fold)
     else
       tuples_.push_back(std::move(tuples));
   }
-  keys.push_back(uniform_);
   std::sort(keys.begin(), keys.end());
   keys.erase(std::unique(keys.begin(), keys.end()), keys.end());
   if (keys.size() > kPlaces) return;
-  const auto place_of = [&](int64_t key) {
+  const auto place_of = [&](uint64_t key) {
     return static_cast<uint8_t>(std::lower_bound(keys.begin(), keys.end(), key) - keys.begin());
   };
-  for (const int64_t key : keys) cells_.push_back(CellOf(key));
-  uniform_place_ = place_of(uniform_);
+  for (const uint64_t key : keys) cells_.push_back(CellOfExtremeKey(key, is_minimum_));
+  uniform_place_ = uniform_ == std::numeric_limits<uint64_t>::max() ? static_cast<uint8_t>(keys.size() - 1)
+                                                                    : place_of(uniform_);
   for (Tuples& tuples : tuples_) {
-    for (const int64_t key : tuples.keys) tuples.places.push_back(place_of(key));
-    tuples.places.resize(std::max<size_t>(tuples.places.size(), 16));
+    for (const uint64_t key : tuples.keys) tuples.places.push_back(place_of(key));
+    const int32_t bits = tuples.group->codes.bits();
+    if (bits <= 8) tuples.places.resize(size_t{1} << bits);
   }
-}
-
-double ExtremesOfRows::CellOf(int64_t key) const {
-  if (key == std::numeric_limits<int64_t>::min()) return std::numeric_limits<double>::quiet_NaN();
-  const auto cell = std::bit_cast<double>(key ^ ((key >> 63) & std::numeric_limits<int64_t>::max()));
-  return is_minimum_ ? cell : -cell;
 }
 
 void ExtremesOfRows::ComputeByPlaces(int64_t begin, int64_t end, double* out) const {
@@ -168,6 +191,9 @@ void ExtremesOfRows::ComputeByPlaces(int64_t begin, int64_t end, double* out) co
       if (group.encoding == Encoding::kDenseCodes && group.codes.bits() == 4)
         simd::LeastOfEachHalfByte(group.codes.data() + first / 2, (last - first + 1) / 2, places,
                                   least.data());
+      else if (group.encoding == Encoding::kDenseCodes && group.codes.bits() == 8 && simd::CanLookUpBytes())
+        simd::LeastOfEachLookedUpByte(group.codes.data() + row, last - row, places,
+                                      least.data() + (row - first));
       else
         ForCodes(group, row, last, [&, to = least.data() + (row - first)](int64_t i, uint32_t code) {
           to[i] = std::min(to[i], places[code]);
@@ -179,17 +205,18 @@ void ExtremesOfRows::ComputeByPlaces(int64_t begin, int64_t end, double* out) co
 
 void ExtremesOfRows::Compute(int64_t begin, int64_t end, double* out) const {
   if (!cells_.empty()) return ComputeByPlaces(begin, end, out);
-  std::array<int64_t, kRowsAtOnce> least;
+  std::array<uint64_t, kRowsAtOnce> least;
   for (int64_t row = begin; row < end; row += kRowsAtOnce) {
     const int64_t last = std::min(end, row + kRowsAtOnce);
     std::fill_n(least.begin(), last - row, uniform_);
     for (const Tuples& tuples : tuples_) {
-      const int64_t* const keys = tuples.keys.data();
-      int64_t* const to = least.data();
+      const uint64_t* const keys = tuples.keys.data();
+      uint64_t* const to = least.data();
       ForCodes(*tuples.group, row, last,
                [&](int64_t i, uint32_t code) { to[i] = std::min(to[i], keys[code]); });
     }
-    for (int64_t i = row; i < last; ++i) out[i - begin] = CellOf(least[static_cast<size_t>(i - row)]);
+    for (int64_t i = row; i < last; ++i)
+      out[i - begin] = CellOfExtremeKey(least[static_cast<size_t>(i - row)], is_minimum_);
   }
 }
 

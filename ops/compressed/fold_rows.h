@@ -23,14 +23,17 @@ class SumsOfRows {
   struct Tuples {
     const ColumnGroup* group;
     std::vector<int64_t> units;
-    int bytes;                         // Of the largest.
-    std::vector<uint8_t> byte_tables;  // Of codes of 4 bits: 16 for each byte, from the lowest on.
+    int bytes = 0;                     // Of the largest.
+    std::vector<uint8_t> byte_tables;  // A table by codes for each byte, from the lowest on.
+    std::vector<int32_t> numbers;      // The units.
   };
-  const ColumnGroups& groups_;
+  void AddBytes(int64_t begin, int64_t end, int64_t* sums) const;
+  void AddNumbers(int64_t begin, int64_t end, int64_t* sums) const;
+
   int exponent_ = 0;
   int64_t base_ = 0;  // The least of all groups together.
   int most_bytes_ = 0;
-  std::vector<Tuples> half_bytes_, others_;
+  std::vector<Tuples> of_bytes_, of_numbers_, others_;
 };
 
 /// rowMins or rowMaxs.
@@ -40,17 +43,17 @@ class ExtremesOfRows {
   void Compute(int64_t begin, int64_t end, double* out) const;
 
  private:
-  // The extremes of the tuples of a group, as numbers that are smaller the sooner an extreme wins.
+  // The extremes of the tuples of a group.
   struct Tuples {
     const ColumnGroup* group;
-    std::vector<int64_t> keys;
-    std::vector<uint8_t> places;  // Of the keys among those of all groups, where these are at most 256.
+    std::vector<uint64_t> keys;   // ExtremeKey().
+    std::vector<uint8_t> places;  // Of the keys among those of all groups, where these are at most 256; a
+                                  // table of 16 or 256 bytes of codes of 4 and 8 bits.
   };
   void ComputeByPlaces(int64_t begin, int64_t end, double* out) const;
-  double CellOf(int64_t key) const;
 
   const bool is_minimum_;
-  int64_t uniform_;  // The least key of the groups whose rows are all the same.
+  uint64_t uniform_;  // The least key of the groups whose rows are all the same.
   std::vector<Tuples> tuples_;
   std::vector<double> cells_;  // Of each place.
   uint8_t uniform_place_ = 0;
