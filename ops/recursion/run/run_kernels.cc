@@ -72,7 +72,6 @@ Result<Value> BodyRun::Call(int32_t id, const Node& node, std::span<const Value*
                                    .op = FindOperator(ValueAt(id).node.op)},
                                   {&result, 1})
                              .At(node.position));
-  // Rows are copied by their cells.
   HEDDLE_ASSIGN_OR_RETURN(result, Decoded(std::move(result)));
   // Rows are of the type that inference tells: a kernel that repeats cells gives them as it has got them, and
   // a number of a node is a double in single precision, too.
