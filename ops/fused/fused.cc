@@ -11,7 +11,9 @@
 #include "ops/fused/fused_columns.h"
 #include "ops/fused/program/region_walk.h"
 #include "ops/fused/program/tile_program.h"
+#include "ops/fused/run/run_dictionaries.h"
 #include "ops/fused/run/run_tiles.h"
+#include "ops/fused/run/tile_inputs.h"
 
 namespace heddle::ops {
 namespace {
@@ -41,6 +43,7 @@ double WorkOfCell(const Region& region) {
 
 // Of a call, in a region.
 double WorkOf(const TileProgram& program, size_t region, const KernelCall& call) {
+  if (RunsOnDictionaries(program, call)) return 0;
   const Matrix& driver = call.inputs[static_cast<size_t>(program.fused.driver)]->matrix();
   double cells = 0;
   for (const Step& step : program.steps)
@@ -322,6 +325,21 @@ Result<Value> RunFused(const KernelCall& call) {
   return result;
 }
 
+// Where dictionaries are enough, or tiles decode the rows of all compressed inputs; else the operator runs on
+// decoded pieces.
+Result<std::optional<Value>> RunFusedCompressed(const KernelCall& call) {
+  HEDDLE_ASSIGN_OR_RETURN(const std::shared_ptr<const TileProgram> program, ProgramOf(call.node));
+  bool decodes = false;
+  for (size_t i = 0; i < call.inputs.size(); ++i) {
+    if (program->roles.inputs[i] != BodyRole::kRows || !call.inputs[i]->matrix().IsCompressed()) continue;
+    decodes = DecodesRows(*program, i, call.inputs[i]->matrix());
+    if (!decodes) break;
+  }
+  if (!decodes && !RunsOnDictionaries(*program, call)) return std::optional<Value>();
+  HEDDLE_ASSIGN_OR_RETURN(Value result, RunFused(call));
+  return std::optional<Value>(std::move(result));
+}
+
 // A result that is a reduction, as its own operator finishes it in parts.
 struct RootInParts {
   std::shared_ptr<const TileProgram> program;
@@ -376,6 +394,10 @@ constexpr StagedForm kParts = {
 constexpr StagedForm kPartsOfSeveral = {
     .stages = kReductionStages, .units = FusedUnits, .run = RunPartOfFused};
 
+// Rows of compressed inputs are decoded by tiles, or before the first one.
+constexpr auto kAnyStorage = static_cast<Storages>(static_cast<unsigned>(Storages::kDenseAndCsr) |
+                                                   1U << static_cast<unsigned>(Storage::kColumnGroups));
+
 constexpr Operator kOperators[] = {{.name = "fused",
                                     .parameters = "x",
                                     .min_inputs = 1,
@@ -386,6 +408,7 @@ constexpr Operator kOperators[] = {{.name = "fused",
                                     .staged = &kParts,
                                     .cost = FusedCost,
                                     .run = RunFused,
+                                    .run_compressed = RunFusedCompressed,
                                     .takes_singles = TakesAnySingles},
                                    {.name = "fusedSeveral",
                                     .parameters = "x",
@@ -399,7 +422,8 @@ constexpr Operator kOperators[] = {{.name = "fused",
                                     .staged = &kPartsOfSeveral,
                                     .cost = FusedCost,
                                     .run_several = RunSeveralFused,
-                                    .takes_singles = TakesAnySingles}};
+                                    .takes_singles = TakesAnySingles,
+                                    .storages = kAnyStorage}};
 
 }  // namespace
 

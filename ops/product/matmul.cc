@@ -7,6 +7,7 @@
 #include "ops/catalog.h"
 #include "ops/cells/storage.h"
 #include "ops/elementwise/widened_rows.h"
+#include "ops/product/compressed_products.h"
 #include "ops/product/matmul_stages.h"
 #include "ops/product/product_of_panels.h"
 
@@ -89,6 +90,7 @@ PanelUse PanelUseOfProduct(const Graph& graph, const Node& node) {
 }
 
 constexpr Operator Describe(std::string_view name, Role role, Result<Value> (*run)(const KernelCall&),
+                            Result<std::optional<Value>> (*run_compressed)(const KernelCall&),
                             bool (*takes_singles)(const KernelCall&), FusionTraits fusion,
                             const StagedForm* staged, std::string_view adjoints,
                             PanelUse (*panel_use)(const Graph&, const Node&) = nullptr) {
@@ -103,6 +105,7 @@ constexpr Operator Describe(std::string_view name, Role role, Result<Value> (*ru
           .staged = staged,
           .cost = ProductCost,
           .run = run,
+          .run_compressed = run_compressed,
           .takes_singles = takes_singles,
           .kind = OperatorKind::kProduct,
           .role = role,
@@ -132,10 +135,11 @@ std::span<const Operator> MatmulOperators() {
   // Multiply-adds run at the peak of the machine, eight times the rate of single operations through the
   // caches.
   static constexpr Operator kOperators[] = {
-      Describe("%*%", Role::kProduct, RunProduct, TakesSingles,
+      Describe("%*%", Role::kProduct, RunProduct, MultiplyCompressed, TakesSingles,
                {.use = RowUse::kProduct, .row = true, .outer = true, .work = kWorkOfMultiplyAdd},
                &kProductStaged, "dy %*% t(Y); t(X) %*% dy", PanelUseOfProduct),
-      Describe("t%*%", Role::kTransposedProduct, RunTransposedProduct, TakesSinglesTransposed,
+      Describe("t%*%", Role::kTransposedProduct, RunTransposedProduct, MultiplyTransposedCompressed,
+               TakesSinglesTransposed,
                {.use = RowUse::kTransposedProduct,
                 .cell = true,
                 .row = true,

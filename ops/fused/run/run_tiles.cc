@@ -10,6 +10,7 @@
 #include "ops/cells/storage.h"
 #include "ops/fused/rows/pattern_result.h"
 #include "ops/fused/run/body_rows.h"
+#include "ops/fused/run/run_dictionaries.h"
 #include "ops/fused/run/run_long_rows.h"
 #include "ops/fused/run/run_stitch.h"
 #include "ops/fused/run/tile_steps.h"
@@ -227,6 +228,7 @@ Status RunTiles(const TileProgram& program, const KernelCall& call, std::span<Va
   if (call.phase == Phase::kFinish)
     return stitch ? FinishStitch(program, call, results)
                   : FinishRoots(program, call.inputs[0]->matrix(), call, results);
+  if (RunsOnDictionaries(program, call)) return RunDictionaries(program, call, results);
   const StepsOfCall used(program);
   TileSteps& steps = *used;
   HEDDLE_RETURN_IF_ERROR(steps.Prepare(call));

@@ -114,6 +114,9 @@ Status TileSteps::Prepare(const KernelCall& call) {
 }
 
 bool TileSteps::Release() {
+  const bool decoded = std::any_of(inputs_.decoders.begin(), inputs_.decoders.end(),
+                                   [](const auto& decoder) { return decoder != nullptr; });
+  inputs_.decoders.clear();
   body_.reset();
   failure_ = OkStatus();
   inputs_.doubles.clear();
@@ -123,7 +126,8 @@ bool TileSteps::Release() {
   owner_.store(kNobody, std::memory_order_relaxed);
   int64_t doubles = of_owner_ == nullptr ? 0 : of_owner_->room;
   for (const TileProgram::Repeated& repeated : program_.repeated) doubles += sizes_.rows * repeated.columns;
-  return is_plain_ && of_others_.load(std::memory_order_relaxed) == nullptr && doubles <= kMostIdleDoubles;
+  return is_plain_ && !decoded && of_others_.load(std::memory_order_relaxed) == nullptr &&
+         doubles <= kMostIdleDoubles;
 }
 
 std::unique_ptr<TileScratch> TileSteps::Take() {
@@ -159,8 +163,31 @@ void TileSteps::GiveBack(std::unique_ptr<TileScratch> scratch) {
   others->GiveBack(std::move(scratch));
 }
 
+void TileSteps::DecodeRows(TileScratch& scratch, int64_t row, int64_t row_end) const {
+  for (size_t i = 0; i < scratch.decoded.size(); ++i) {
+    const TileDecoder<double>* const decoder = inputs_.decoders[i].get();
+    DecodedRows& rows = scratch.decoded[i];
+    if (decoder == nullptr || (rows.begin <= row && row_end <= rows.end)) continue;
+    const int64_t height = TileDecoder<double>::RowsOfTile(decoder->columns());
+    // Tasks begin and end at multiples of the height, or of the tile.
+    rows.begin = row;
+    rows.end = std::min(inputs_.doubles[i].rows(), std::max(row_end, (row / height + 1) * height));
+    std::swap(rows.cells, rows.before);
+    decoder->Decode(&rows.cursor, rows.begin, rows.end, rows.cells.data());
+  }
+}
+
 void TileSteps::Bind(TileScratch& scratch) const {
   scratch.call = calls_;
+  scratch.decoded.clear();
+  for (size_t i = 0; i < inputs_.decoders.size(); ++i) {
+    if (inputs_.decoders[i] == nullptr) continue;
+    const int64_t columns = inputs_.decoders[i]->columns();
+    const int64_t cells = (sizes_.rows + TileDecoder<double>::RowsOfTile(columns)) * columns;
+    scratch.decoded.resize(inputs_.decoders.size());
+    scratch.decoded[i].cells = AlignedArray(cells);
+    scratch.decoded[i].before = AlignedArray(cells);
+  }
   if (scratch.room < scratch_doubles_) {
     scratch.buffers = AlignedArray(scratch_doubles_);
     scratch.room = scratch_doubles_;

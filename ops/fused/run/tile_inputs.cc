@@ -66,18 +66,39 @@ bool ReadsDoubles(const TileProgram& program, int input) {
          });
 }
 
+// Longer rows are cut by columns, or their tiles leave the caches.
+constexpr int64_t kMostDecodedColumns = 4096;
+
 }  // namespace
+
+bool DecodesRows(const TileProgram& program, size_t input, const Matrix& matrix) {
+  if (!matrix.IsCompressed() || program.single || program.by_pattern || program.cut_columns > 0 ||
+      program.roles.inputs[input] != BodyRole::kRows || matrix.columns() > kMostDecodedColumns ||
+      program.fused.body[program.roles.variables[input]].info.format != Format::kDense)
+    return false;
+  // Moments read the rows of a leaf twice.
+  return std::none_of(program.roots.begin(), program.roots.end(), [&](const TileRoot& root) {
+    return root.kind == TileRoot::Kind::kMoments && root.input == static_cast<int>(input);
+  });
+}
 
 Status MakeTileInputs(const TileProgram& program, const KernelCall& call, TileInputs* inputs) {
   const size_t count = program.roles.inputs.size();
   inputs->doubles.assign(count, Matrix());
   inputs->singles.assign(count, Matrix());
+  inputs->decoders.clear();
+  inputs->decoders.resize(count);
   for (size_t i = 0; i < count; ++i) {
     const BodyRole role = program.roles.inputs[i];
     if (role != BodyRole::kRows && role != BodyRole::kWhole) continue;
     const Format format = program.fused.body[program.roles.variables[i]].info.format;
     const bool dense = role == BodyRole::kWhole || format == Format::kDense;
     const Matrix& given = call.inputs[i]->matrix();
+    if (DecodesRows(program, i, given)) {
+      inputs->doubles[i] = given;
+      inputs->decoders[i] = std::make_unique<TileDecoder<double>>(given);
+      continue;
+    }
     HEDDLE_ASSIGN_OR_RETURN(inputs->doubles[i], dense ? AsDense(given) : AsSparse(given));
     const int input = static_cast<int>(i);
     const bool reads_singles = ReadsSingles(program, input);

@@ -49,6 +49,11 @@ int64_t TileSteps::TileEnd(int64_t row, int64_t last) const {
 TileSteps::Place TileSteps::Locate(TileScratch& scratch, const TileRef& ref, int64_t row) const {
   switch (ref.kind) {
     case TileRef::Kind::kInput: {
+      if (IsDecoded(ref)) {
+        DecodedRows& rows = scratch.decoded[static_cast<size_t>(ref.index)];
+        const int64_t columns = inputs_.decoders[static_cast<size_t>(ref.index)]->columns();
+        return {rows.cells.data() + (row - rows.begin) * columns + ref.column, columns};
+      }
       const Matrix& input =
           (program_.single ? inputs_.singles : inputs_.doubles)[static_cast<size_t>(ref.index)];
       const int64_t column = ref.column + FirstColumn(scratch, input.columns());
@@ -115,6 +120,7 @@ void TileSteps::SetPhase(TileScratch& scratch, int phase, const double* folds) c
 void TileSteps::RunTile(TileScratch& scratch, int64_t row, int64_t row_end, int64_t row_in_panel,
                         double* payload) const {
   const int64_t rows = row_end - row;
+  DecodeRows(scratch, row, row_end);
   if (program_.by_pattern) {
     MakeRoom(scratch, Count(row, row_end));
     scratch.pattern = PatternFrom(driver(), row);
@@ -351,7 +357,7 @@ void TileSteps::FoldRows(TileScratch& scratch, const Step& step, int64_t row, in
     else
       FoldRowsWithBackground(fold, entries, background, rows, step.columns, out);
   } else {
-    const simd::Prefetch prefetch = step.reads_memory && !program_.single
+    const simd::Prefetch prefetch = step.reads_memory && !program_.single && !IsDecoded(step.from)
                                         ? simd::Prefetch::OfStream(program_.processor.memory_streams)
                                         : simd::Prefetch();
     const bool largest = step.aggregate == AggregateKind::kIndexMax;
@@ -377,6 +383,7 @@ void TileSteps::FoldRows(TileScratch& scratch, const Step& step, int64_t row, in
 
 // What a product of rows at x fetches of the next tile.
 simd::Prefetch TileSteps::ToFetch(const Step& step, const Place& x, int64_t rows) const {
+  if (IsDecoded(step.from)) return {};
   const int64_t cells = rows * x.stride;
   const simd::Prefetch all(ReadsSingles(step.from) ? cells / 2 : cells, program_.processor.memory_streams);
   switch (step.fetch) {
@@ -439,7 +446,7 @@ void TileSteps::Multiply(TileScratch& scratch, size_t s, int64_t row, int64_t ro
             .c = out,
             .c_row = k,
             .canonical = true};
-  if (step.fetch != Step::Fetch::kNothing) {
+  if (step.fetch != Step::Fetch::kNothing && !IsDecoded(step.fetched)) {
     const Place next = Locate(scratch, step.fetched, row_end);
     gemm.prefetched = next.cells;
     gemm.prefetched_cells = rows * next.stride;

@@ -53,11 +53,20 @@ struct RegionArguments {
   }
 };
 
+/// Rows of a compressed input that one thread has decoded, and those that it had before: a paired root
+/// (rows/paired_product.h) reads rows of the tile before.
+struct DecodedRows {
+  int64_t begin = 0, end = 0;  ///< Of `cells`.
+  AlignedArray cells, before;
+  TileDecoder<double>::Cursor cursor;
+};
+
 /// What one thread needs to compute tiles, one after the other.
 struct TileScratch {
   int64_t call = 0;  ///< The call of TileSteps whose addresses are in `arguments`.
   int64_t room = 0;  ///< Doubles of `buffers`.
   AlignedArray buffers, patterns;
+  std::vector<DecodedRows> decoded;      ///< By input.
   int64_t entries = 0;                   ///< Doubles of each of `patterns`.
   std::map<int, SpreadRow> spread_rows;  ///< By input: a CSR row written out, where steps gather its cells.
   RowPattern pattern;       ///< Entries of the tile's rows: the driver's, or those that kIntersect found.
@@ -165,6 +174,12 @@ class TileSteps {
     int64_t stride = 0;
   };
   Place Locate(TileScratch& scratch, const TileRef& ref, int64_t row) const;
+  // True for rows that are not read from memory, and so not to be fetched.
+  bool IsDecoded(const TileRef& ref) const {
+    return ref.kind == TileRef::Kind::kInput && inputs_.decoders[static_cast<size_t>(ref.index)] != nullptr;
+  }
+  // Rows [row, row_end) of every input that is decoded, and some behind them.
+  void DecodeRows(TileScratch& scratch, int64_t row, int64_t row_end) const;
   // Where a tile that begins at `row` adds to root `r`.
   double* PayloadOf(const TileScratch& scratch, int r, int64_t row, double* payload) const;
   // The entries of the step's left operand, valid until the next call; rows whose background is not 0 have

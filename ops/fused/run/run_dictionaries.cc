@@ -1,0 +1,196 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ops/fused/run/run_dictionaries.h"
+
+#include <algorithm>
+#include <cstring>
+#include <map>
+#include <memory>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+#include "core/values/column_groups.h"
+#include "core/values/panels.h"
+#include "ops/base/operator.h"
+#include "ops/fused/program/body_view.h"
+#include "ops/fused/run/body_rows.h"
+
+namespace heddle::ops {
+namespace {
+
+// Tiles of all threads are faster than one thread with so many cells of dictionaries.
+constexpr int64_t kMostCells = 1 << 20;
+
+// Cells of dictionaries; of kEmpty one zero, of kUncompressed all.
+int64_t CellsOf(const ColumnGroup& group) {
+  return group.encoding == Encoding::kEmpty ? 1 : group.dictionary.cells();
+}
+
+const Matrix* CompressedInput(const TileProgram& program, const KernelCall& call) {
+  const Matrix* found = nullptr;
+  for (size_t i = 0; i < call.inputs.size(); ++i) {
+    const BodyRole role = program.roles.inputs[i];
+    if (role == BodyRole::kScalar || role == BodyRole::kUnused) continue;
+    if (role != BodyRole::kRows || found != nullptr || !call.inputs[i]->matrix().IsCompressed())
+      return nullptr;
+    found = &call.inputs[i]->matrix();
+  }
+  return found;
+}
+
+// X, or a cell-wise value of nothing but such ones and scalars.
+bool IsOfCells(const BodyView& view, NodeId id, const Shape& shape) {
+  const Node& node = view.node(id);
+  if (!view.IsRows(id) || node.info.format != Format::kDense || node.info.shape != shape) return false;
+  if (view.IsInput(id)) return true;
+  return RowUseOf(node) == RowUse::kCells &&
+         std::all_of(node.inputs.begin(), node.inputs.end(), [&](NodeId input) {
+           return input == kNoNode || view.node(input).info.IsScalar() || IsOfCells(view, input, shape);
+         });
+}
+
+bool AggregatesCells(const BodyView& view, NodeId root, const Shape& shape) {
+  const Operator* const op = FindOperator(view.node(root).op);
+  return op != nullptr && op->aggregate != nullptr && view.node(root).inputs.size() == 1 &&
+         IsOfCells(view, view.node(root).inputs[0], shape);
+}
+
+// The dictionaries of a matrix as the cells of another one with as many columns, one behind the other; the
+// last row has zeros behind them.
+class Dictionaries {
+ public:
+  explicit Dictionaries(const Matrix& x) : x_(x) {
+    for (const ColumnGroup& group : x.groups().groups) {
+      const auto [place, is_new] = places_.emplace(KeyOf(group), cells_);
+      if (is_new) cells_ += CellsOf(group);
+    }
+  }
+
+  Result<Matrix> Cells() const {
+    const int64_t bytes = BytesOf(x_.element_type());
+    HEDDLE_ASSIGN_OR_RETURN(Matrix cells,
+                            Matrix::Dense(CeilDivide(cells_, x_.columns()), x_.columns(), x_.element_type()));
+    std::memset(cells.mutable_data<char>(), 0, static_cast<size_t>(cells.cells() * bytes));
+    for (const ColumnGroup& group : x_.groups().groups)
+      if (group.encoding != Encoding::kEmpty)
+        std::memcpy(cells.mutable_data<char>() + PlaceOf(group) * bytes, group.dictionary.data<char>(),
+                    static_cast<size_t>(group.dictionary.cells() * bytes));
+    return cells;
+  }
+
+  // The matrix whose dictionaries are these cells.
+  Result<Matrix> With(const Matrix& cells) const {
+    auto groups = std::make_shared<ColumnGroups>(x_.groups());
+    groups->element_type = cells.element_type();
+    const int64_t bytes = BytesOf(cells.element_type());
+    std::map<Key, Matrix> made;
+    for (ColumnGroup& group : groups->groups) {
+      const char* const from = cells.data<char>() + PlaceOf(group) * bytes;
+      if (group.encoding == Encoding::kEmpty) {
+        HEDDLE_ASSIGN_OR_RETURN(group.dictionary, Repeated(from, bytes, group.width(), cells.element_type()));
+        group.encoding = Encoding::kConstant;
+        continue;
+      }
+      Matrix& dictionary = made[KeyOf(group)];
+      if (dictionary.cells() == 0) {
+        HEDDLE_ASSIGN_OR_RETURN(dictionary,
+                                Matrix::Dense(group.dictionary.rows(), group.width(), cells.element_type()));
+        std::memcpy(dictionary.mutable_data<char>(), from, static_cast<size_t>(dictionary.cells() * bytes));
+      }
+      group.dictionary = dictionary;
+    }
+    return Matrix::OfGroups(std::move(groups)).Rows(x_.first_row(), x_.first_row() + x_.rows());
+  }
+
+ private:
+  // Of a dictionary, which several groups may share; all groups of zeros have one.
+  using Key = std::tuple<const void*, int64_t, int64_t>;
+  static Key KeyOf(const ColumnGroup& group) {
+    if (group.encoding == Encoding::kEmpty) return {};
+    return {group.dictionary.data<void>(), group.dictionary.rows(), group.dictionary.columns()};
+  }
+  int64_t PlaceOf(const ColumnGroup& group) const { return places_.at(KeyOf(group)); }
+  static Result<Matrix> Repeated(const char* cell, int64_t bytes, int64_t width, ElementType type) {
+    HEDDLE_ASSIGN_OR_RETURN(Matrix tuple, Matrix::Dense(1, width, type));
+    for (int64_t k = 0; k < width; ++k)
+      std::memcpy(tuple.mutable_data<char>() + k * bytes, cell, static_cast<size_t>(bytes));
+    return tuple;
+  }
+
+  const Matrix& x_;
+  std::map<Key, int64_t> places_;
+  int64_t cells_ = 0;
+};
+
+}  // namespace
+
+bool RunsOnDictionaries(const TileProgram& program, const KernelCall& call) {
+  const Matrix* const x = CompressedInput(program, call);
+  if (x == nullptr || x->cells() == 0) return false;
+  int64_t cells = 0;
+  for (const ColumnGroup& group : x->groups().groups) {
+    if (group.encoding == Encoding::kUncompressed && group.dictionary.IsSparse()) return false;
+    cells += CellsOf(group);
+  }
+  if (cells > std::min(kMostCells, x->cells() / 4)) return false;
+  // Nodes of several reductions that are no stitch have all payloads in one row.
+  const FusedOperator& fused = program.fused;
+  if (fused.roots.size() > 1 && call.phase != Phase::kWhole && fused.kind != FusionTemplate::kStitch)
+    return false;
+  const BodyView view(program);
+  const Shape& shape = view.node(view.Driver()).info.shape;
+  return std::all_of(fused.roots.begin(), fused.roots.end(), [&](NodeId root) {
+    return IsOfCells(view, root, shape) || AggregatesCells(view, root, shape);
+  });
+}
+
+Status RunDictionaries(const TileProgram& program, const KernelCall& call, std::span<Value> results) {
+  const Graph& body = program.fused.body;
+  const Matrix& x = *CompressedInput(program, call);
+  const Dictionaries dictionaries(x);
+  HEDDLE_ASSIGN_OR_RETURN(Matrix tuples, dictionaries.Cells());
+  const int64_t rows = tuples.rows();
+  // The body on the dictionaries, as if they were some of the rows.
+  const Value cells(std::move(tuples));
+  std::vector<const Value*> inputs(call.inputs.begin(), call.inputs.end());
+  for (size_t i = 0; i < inputs.size(); ++i)
+    if (program.roles.inputs[i] == BodyRole::kRows) inputs[i] = &cells;
+  KernelCall on_tuples = call;
+  on_tuples.phase = Phase::kWhole;
+  on_tuples.inputs = inputs;
+  const BodyRows values(program, on_tuples);
+  const BodyView view(program);
+  std::map<NodeId, Value> made;
+  const auto value_of = [&](NodeId id) -> Result<const Value*> {
+    if (const auto found = made.find(id); found != made.end()) return &found->second;
+    if (view.IsInput(id)) return &(made[id] = Value(x));
+    HEDDLE_ASSIGN_OR_RETURN(const Matrix of_tuples, values.Get(id, 0, rows));
+    HEDDLE_ASSIGN_OR_RETURN(Matrix all, dictionaries.With(of_tuples));
+    return &(made[id] = Value(std::move(all)));
+  };
+  const bool whole = call.phase == Phase::kWhole;
+  for (size_t i = 0; i < program.fused.roots.size(); ++i) {
+    const NodeId root = program.fused.roots[i];
+    const Node& node = body[root];
+    const Operator* const op = FindOperator(node.op);
+    if (view.IsInput(root) || op->aggregate == nullptr) {
+      HEDDLE_ASSIGN_OR_RETURN(const Value* const value, value_of(root));
+      results[i] = *value;
+      continue;
+    }
+    HEDDLE_ASSIGN_OR_RETURN(const Value* const operand, value_of(node.inputs[0]));
+    HEDDLE_RETURN_IF_ERROR(CatalogKernels().Run({.node = node,
+                                                 .phase = call.phase,
+                                                 .inputs = {&operand, 1},
+                                                 .input_infos = {&body[node.inputs[0]].info, 1},
+                                                 .row_begin = whole ? 0 : call.row_begin,
+                                                 .row_end = whole ? x.rows() : call.row_end,
+                                                 .total_rows = whole ? x.rows() : call.total_rows,
+                                                 .context = call.context,
+                                                 .op = op},
+                                                {&results[i], 1}));
+  }
+  return OkStatus();
+}
+
+}  // namespace heddle::ops

@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <functional>
+#include <optional>
+
+#include "core/values/column_groups.h"
+#include "ops/base/kernel.h"
+#include "ops/compressed/exact.h"
+#include "ops/product/transposed_order.h"
+
+// Products of compressed matrices (docs/compression.md). Where all sums are exact, they come from codes and
+// dictionaries in whatever order; else rows are decoded in the first-level cache, and the chains of
+// docs/numerics.md run along them.
+namespace heddle::ops {
+
+/// Operator::run_compressed of %*%: X %*% M with a compressed X.
+Result<std::optional<Value>> MultiplyCompressed(const KernelCall& call);
+/// Of t%*%: t(X) %*% Y with a compressed X and at most eight columns of Y, and t(X) %*% X where it is exact.
+Result<std::optional<Value>> MultiplyTransposedCompressed(const KernelCall& call);
+
+/// Both, with a compressed right operand of more than eight columns: t(V) %*% X with a dense V of at most
+/// eight columns, V %*% X with a dense V of at most eight rows.
+Result<std::optional<Value>> MultiplyByCompressed(const KernelCall& call);
+/// t(X) %*% X by products of columns of bytes (simd/product/byte_products.h), or nothing where sums are not
+/// exact, or columns span so many units that it takes longer than the product of doubles.
+Result<std::optional<Value>> MultiplyByteColumns(const KernelCall& call, const TransposedOrder& order);
+
+/// Whether X, input `i` of the call, is one of CSR, whose zeros are left out, also of 0 * Infinity.
+bool SkipsZeros(const KernelCall& call, size_t i = 0);
+/// Cells of a row that are not zero, about: SDC groups tell those that they have beside their defaults.
+double EntriesOfRow(const ColumnGroups& groups);
+/// Of all columns of X.
+ExactUnits UnitsOfGroups(const ColumnGroups& groups);
+/// Whether sums of `terms` products of numbers of such units and cells of dense doubles are exact. Looks at
+/// a few cells first.
+bool AddExactlyWith(const ExactUnits& units, const Matrix& cells, double terms);
+
+/// Where no sum is rounded: cells[j * k + c] = the sum of x(i, j) * y(i, c) over rows [begin, end), for the k
+/// <= 8 columns c of dense Y.
+void AddWeights(const Matrix& x, const Matrix& y, int64_t begin, int64_t end, const KernelContext& context,
+                double* cells);
+/// The first row of this call's X among all rows.
+int64_t FirstRowOf(const KernelCall& call);
+/// The result of a call of t(X) %*% Y all of whose sums are exact: n x k cells, or in phase kPartial tree
+/// nodes that have them. `add` writes the cells of rows [begin, end) of this call, row-major.
+Result<Value> ExactSums(const KernelCall& call, const TransposedOrder& order,
+                        const std::function<void(int64_t begin, int64_t end, double* cells)>& add);
+
+}  // namespace heddle::ops

@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ops/simd/product/byte_products.h"
+
+#include <immintrin.h>
+
+#include "ops/base/cpu.h"
+
+namespace heddle::ops::simd {
+namespace {
+
+constexpr int kSide = 3;
+
+int64_t SumOf(__m256i sums) {
+  const __m128i four = _mm_add_epi32(_mm256_castsi256_si128(sums), _mm256_extracti128_si256(sums, 1));
+  const __m128i two = _mm_add_epi32(four, _mm_unpackhi_epi64(four, four));
+  return _mm_cvtsi128_si32(_mm_add_epi32(two, _mm_shuffle_epi32(two, 1)));
+}
+
+// Products of two numbers below 128 fit into 15 bits in pairs.
+void Add(const uint8_t* a, const uint8_t* b, int64_t stride, int64_t rows, int64_t* sums) {
+  __m256i blocks[kSide][kSide];
+  for (auto& row : blocks)
+    for (__m256i& sum : row) sum = _mm256_setzero_si256();
+  const __m256i ones = _mm256_set1_epi16(1);
+  for (int64_t r = 0; r < rows; r += 32) {
+    __m256i left[kSide];
+#pragma GCC unroll 8
+    for (int i = 0; i < kSide; ++i)
+      left[i] = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(a + i * stride + r));
+#pragma GCC unroll 8
+    for (int j = 0; j < kSide; ++j) {
+      const __m256i right = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(b + j * stride + r));
+#pragma GCC unroll 8
+      for (int i = 0; i < kSide; ++i)
+        blocks[i][j] =
+            _mm256_add_epi32(blocks[i][j], _mm256_madd_epi16(_mm256_maddubs_epi16(left[i], right), ones));
+    }
+  }
+  for (int i = 0; i < kSide; ++i)
+    for (int j = 0; j < kSide; ++j) sums[i * kSide + j] += SumOf(blocks[i][j]);
+}
+
+}  // namespace
+
+const ByteProductKernel kByteProductsAvx2 = {kSide, Add};
+
+const ByteProductKernel& SelectedByteProducts() {
+  static const bool has_vnni = __builtin_cpu_supports("avx512vnni");
+  return has_vnni && SelectedCpu() == Cpu::kAvx512 ? kByteProductsVnni : kByteProductsAvx2;
+}
+
+}  // namespace heddle::ops::simd
