@@ -9,7 +9,6 @@
 #include <utility>
 #include <vector>
 
-#include "compiler/optimize/list_steps.h"
 #include "compiler/optimize/static/static_pass.h"
 #include "compiler/optimize/static/written_files.h"
 #include "core/environment/clock.h"
@@ -21,6 +20,7 @@
 #include "engine/blocks/memory_text.h"
 #include "engine/blocks/program_scope.h"
 #include "engine/session/planning.h"
+#include "engine/variables/bytes_beside.h"
 #include "engine/variables/random_seeds.h"
 #include "ops/base/operator.h"
 #include "scheduler/memory_of_plan.h"
@@ -36,18 +36,6 @@ struct Told {
   std::vector<std::pair<std::string, Variable>> arguments;
   std::vector<Variable> results;
 };
-
-// Whether both know the same of a variable.
-bool IsAlike(const Variable& a, const Variable& b) {
-  if (!(a.info == b.info) || a.is_panels != b.is_panels || a.is_placeholder != b.is_placeholder) return false;
-  return !a.info.IsScalar() || a.is_placeholder || compiler::IsSameValue(a.value.scalar(), b.value.scalar());
-}
-bool AreAlike(const std::vector<std::pair<std::string, Variable>>& a,
-              const std::vector<std::pair<std::string, Variable>>& b) {
-  return std::equal(a.begin(), a.end(), b.begin(), b.end(), [](const auto& one, const auto& other) {
-    return one.first == other.first && IsAlike(one.second, other.second);
-  });
-}
 
 class ProgramMemory {
  public:
@@ -300,7 +288,7 @@ class ProgramMemory {
     text_ += fmt::format("block at line {}\n", block.position.line);
     if (!part->complete) text_ += kOpen;
     is_known_ = is_known_ && part->complete;
-    Result<Plan> plan = compiler_.MakePlan(part->graph, scope().frame);
+    Result<Plan> plan = compiler_.MakePlan(part->graph, scope().frame, {}, 0, BesideOf(part->graph));
     if (plan.ok()) {
       AddPlan(block, *plan, is_small);
       Leave(block, *plan);
@@ -369,38 +357,36 @@ class ProgramMemory {
     });
   }
 
-  // Of a rank.
-  int64_t HeldBytes(const Variable& variable, int32_t rank) const {
-    if (!variable.info.IsTabular() || !variable.info.IsSized() || !variable.IsHeldBy(rank)) return 0;
-    ValueInfo info = variable.info;
-    const Distribution& where = variable.distribution;
-    if (where.IsSplit() && !where.split.cuts.empty()) {
-      const int64_t length = where.split.End(rank) - where.split.Begin(rank);
-      (where.split.axis == Axis::kRows ? info.shape.rows : info.shape.columns) = length;
-    }
-    const int64_t bytes = scheduler::BlockBytesOf(info);
-    return where.IsSplit() && where.split.cuts.empty() ? bytes / options_.ranks : bytes;
-  }
-
   struct Around {
     int64_t others = 0;   // Variables that the plan does not read,
     int64_t panels = 0;   // those that are panels,
     int64_t spilled = 0;  // and of them those whose rows may be in files.
   };
-  Around AroundOf(const Plan& plan, int32_t rank) {
+  // Of a plan that reads these variables.
+  Around AroundOf(const std::set<std::string>& read, int32_t rank) {
     Around around;
     std::set<int64_t> counted;
-    for (const Binding& binding : plan.live_in)
-      if (!scope().frame.Find(binding.variable)->is_panels) counted.insert(scope().values[binding.variable]);
+    for (const std::string& name : read)
+      if (!scope().frame.Find(name)->is_panels) counted.insert(scope().values[name]);
     for (ProgramScope* const one : scopes_)
       for (const auto& [name, variable] : one->frame.variables()) {
         if (!counted.insert(one->values[name]).second) continue;
         int64_t& sum = variable.is_panels ? around.panels : around.others;
-        sum = SaturatingSum(sum, HeldBytes(variable, rank));
+        sum = SaturatingSum(sum, HeldBytes(variable, rank, options_.ranks));
         if (variable.is_panels && !remade_.contains(one->values[name]))
-          around.spilled = SaturatingSum(around.spilled, HeldBytes(variable, rank));
+          around.spilled = SaturatingSum(around.spilled, HeldBytes(variable, rank, options_.ranks));
       }
     return around;
+  }
+
+  // As BytesBeside() counts them.
+  int64_t BesideOf(const Graph& graph) {
+    std::set<std::string> read;
+    for (const Node& node : graph.nodes)
+      if (node.Is("variable")) read.insert(node.Text("name"));
+    int64_t most = 0;
+    for (int32_t rank = 0; rank < options_.ranks; ++rank) most = std::max(most, AroundOf(read, rank).others);
+    return InMultiplesOf(scheduler::LeastPanelledBytes(MemoryOf(options_)), most);
   }
 
   // Whether a plan says all that its values take: it knows nothing of the entries of sparse matrices, nor of
@@ -424,9 +410,11 @@ class ProgramMemory {
       text_ += LinesOfMemory(plan, files_);
     std::vector<std::string> lines;
     int64_t spilled = 0;
+    std::set<std::string> read;
+    for (const Binding& binding : plan.live_in) read.insert(binding.variable);
     for (int32_t rank = 0; rank < plan.ranks; ++rank) {
       const scheduler::MemoryOfPlan memory = scheduler::MemoryOn(plan, rank, options_.threads);
-      const Around around = AroundOf(plan, rank);
+      const Around around = AroundOf(read, rank);
       const int64_t values = SaturatingSum(memory.values, memory.in_transit);
       const int64_t of_plan = SaturatingSum(values, around.others);
       const int64_t kept = std::min(RoomOfPanels(options_, values, memory.working, around.others),

@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "engine/blocks/program_scope.h"
 
+#include <algorithm>
 #include <set>
 #include <utility>
 
 #include "compiler/optimize/list_steps.h"
 #include "core/programs/for_each_block.h"
+#include "scheduler/plan_memory.h"
 
 namespace heddle::engine {
 namespace {
@@ -13,6 +15,11 @@ namespace {
 bool IsSameScalar(const Variable& a, const Variable& b) {
   return a.info.IsScalar() && b.info.IsScalar() && !a.is_placeholder && !b.is_placeholder &&
          compiler::IsSameValue(a.value.scalar(), b.value.scalar());
+}
+
+bool IsAlike(const Variable& a, const Variable& b) {
+  if (!(a.info == b.info) || a.is_panels != b.is_panels || a.is_placeholder != b.is_placeholder) return false;
+  return !a.info.IsScalar() || a.is_placeholder || IsSameScalar(a, b);
 }
 
 // Into the variable `name` of `scope`, which both have. True where sizes differ.
@@ -78,6 +85,25 @@ void ForgetScalars(const std::vector<Block>& blocks, ProgramScope* scope) {
     if (variable != nullptr && !variable->info.IsTabular()) scope->Erase(name);
   };
   ForEachBlock(blocks, [&](const Block& block) { ForEachAssigned(block, forget); });
+}
+
+bool AreAlike(const std::vector<std::pair<std::string, Variable>>& a,
+              const std::vector<std::pair<std::string, Variable>>& b) {
+  return std::equal(a.begin(), a.end(), b.begin(), b.end(), [](const auto& one, const auto& other) {
+    return one.first == other.first && IsAlike(one.second, other.second);
+  });
+}
+
+int64_t HeldBytes(const Variable& variable, int32_t rank, int32_t ranks) {
+  if (!variable.info.IsTabular() || !variable.info.IsSized() || !variable.IsHeldBy(rank)) return 0;
+  ValueInfo info = variable.info;
+  const Distribution& where = variable.distribution;
+  if (where.IsSplit() && !where.split.cuts.empty()) {
+    const int64_t length = where.split.End(rank) - where.split.Begin(rank);
+    (where.split.axis == Axis::kRows ? info.shape.rows : info.shape.columns) = length;
+  }
+  const int64_t bytes = scheduler::BlockBytesOf(info);
+  return where.IsSplit() && where.split.cuts.empty() ? bytes / ranks : bytes;
 }
 
 }  // namespace heddle::engine

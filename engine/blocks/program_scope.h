@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <map>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "core/programs/program.h"
@@ -32,5 +33,12 @@ bool JoinBehindLoop(const ProgramScope& before, int64_t* last_value, ProgramScop
 
 /// Takes the scalars out that the blocks give a value.
 void ForgetScalars(const std::vector<Block>& blocks, ProgramScope* scope);
+
+/// Whether both tell the same of the same variables.
+bool AreAlike(const std::vector<std::pair<std::string, Variable>>& a,
+              const std::vector<std::pair<std::string, Variable>>& b);
+
+/// What a matrix or frame takes on one of `ranks` ranks, in bytes; 0 where its size is not known.
+int64_t HeldBytes(const Variable& variable, int32_t rank, int32_t ranks);
 
 }  // namespace heddle::engine
