@@ -45,13 +45,10 @@ void VisitValues(const Variable& variable, int32_t ranks, const Visit& visit) {
 // What tells two values apart.
 using Identity = std::tuple<const void*, DataType, ElementType, int64_t, int64_t, Distribution::Kind>;
 Identity IdentityOf(const Variable& variable, int32_t ranks) {
-  if (ranks == 1 && variable.value.IsMatrix() && variable.value.matrix().cells() > 0)
-    return {variable.value.matrix().data<char>(),
-            DataType::kMatrix,
-            ElementType::kFloat64,
-            0,
-            0,
-            Distribution::Kind::kOne};
+  const void* const cells =
+      ranks == 1 && variable.value.IsMatrix() ? variable.value.matrix().data<char>() : nullptr;
+  if (cells != nullptr)
+    return {cells, DataType::kMatrix, ElementType::kFloat64, 0, 0, Distribution::Kind::kOne};
   const ValueInfo& info = variable.info;
   return {nullptr,         info.data_type,     info.element_type,
           info.shape.rows, info.shape.columns, variable.distribution.kind};

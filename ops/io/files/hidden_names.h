@@ -65,8 +65,8 @@ void RemoveHidden(const FilePlace& place, const std::string& name);
 void RemoveHiddenPath(const std::string& path);
 
 /// Removes the hidden files of writers that were killed: their locks are free. Who was killed with others, as
-/// `sim` with its executors, may hold a lock for a moment longer: a folder in which somebody holds one is looked
-/// at again. Thread-safe.
+/// `sim` with its executors, may hold a lock for a moment longer: a folder in which somebody holds one is
+/// looked at again. Thread-safe.
 class AbandonedParts {
  public:
   AbandonedParts() = default;
@@ -81,7 +81,7 @@ class AbandonedParts {
  private:
   using Identity = std::pair<uint64_t, uint64_t>;  // Device and inode.
   std::mutex mutex_;
-  std::set<Identity> seen_;             // Folders in which nobody held a lock,
+  std::set<Identity> seen_;              // Folders in which nobody held a lock,
   std::map<Identity, Descriptor> held_;  // and those in which somebody did.
 };
 

@@ -309,8 +309,8 @@ TEST_F(FormatsTest, WhatKilledWritersHaveLeftGoesWithTheNextWrite) {
   close(at_work);
 }
 
-// Who was killed a moment ago, with others that die one after the other, may still hold a lock at the first write
-// into the folder: it goes with the next one, or when these files end.
+// Who was killed a moment ago, with others that die one after the other, may still hold a lock at the first
+// write into the folder: it goes with the next one, or when these files end.
 TEST_F(FormatsTest, WhatAKilledWriterStillHoldsGoesAsSoonAsNobodyHoldsIt) {
   for (const bool writes_again : {true, false}) {
     SCOPED_TRACE(writes_again);
