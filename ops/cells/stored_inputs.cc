@@ -2,7 +2,9 @@
 #include "ops/cells/stored_inputs.h"
 
 #include <algorithm>
+#include <cmath>
 
+#include "core/values/column_groups.h"
 #include "ops/cells/storage.h"
 
 namespace heddle::ops {
@@ -12,8 +14,20 @@ bool IsTaken(const Operator& op, const Value* value) {
   return value == nullptr || !value->IsMatrix() || Takes(op.storages, value->matrix().storage());
 }
 
-// Whether the cells take fewer bytes as CSR.
+template <typename T>
+bool HasNegativeZero(const Matrix& cells) {
+  const int64_t first = cells.IsSparse() && cells.rows() > 0 ? cells.row_offsets()[0] : 0;
+  const T* const begin = cells.values<T>() + first;
+  return std::any_of(begin, begin + cells.stored(), [](T cell) { return cell == 0 && std::signbit(cell); });
+}
+
+// Whether the cells take fewer bytes as CSR, which has no zeros, so none with a sign.
 bool IsSmallerSparse(const Matrix& compressed) {
+  for (const ColumnGroup& group : compressed.groups().groups)
+    if (group.encoding != Encoding::kEmpty &&
+        (compressed.element_type() == ElementType::kFloat64 ? HasNegativeZero<double>(group.dictionary)
+                                                            : HasNegativeZero<float>(group.dictionary)))
+      return false;
   const auto nonzeros = static_cast<double>(compressed.CountNonzeros());
   const auto bytes = static_cast<double>(BytesOf(compressed.element_type()));
   return nonzeros * (bytes + 4) + static_cast<double>(compressed.rows()) * 8 <

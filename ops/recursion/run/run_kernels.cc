@@ -9,6 +9,7 @@
 
 #include "ops/base/operator.h"
 #include "ops/base/parallel.h"
+#include "ops/cells/storage.h"
 #include "ops/elementwise/single_precision.h"
 #include "ops/recursion/run/run_body.h"
 
@@ -71,6 +72,7 @@ Result<Value> BodyRun::Call(int32_t id, const Node& node, std::span<const Value*
                                    .op = FindOperator(ValueAt(id).node.op)},
                                   {&result, 1})
                              .At(node.position));
+  HEDDLE_ASSIGN_OR_RETURN(result, Decoded(std::move(result)));
   // Rows are of the type that inference tells: a kernel that repeats cells gives them as it has got them, and
   // a number of a node is a double in single precision, too.
   if (!result.IsMatrix() || result.matrix().element_type() == node.info.element_type) return result;
