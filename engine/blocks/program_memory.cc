@@ -161,7 +161,7 @@ class ProgramMemory {
       if (functions_.contains(name))
         is_known_ = false;  // Another call may have larger arguments.
       else
-        status = AddFunction(call, function->second, given, arguments);
+        status = AddFunction(call, name, function->second, given, arguments);
       if (const auto known = functions_.find(name);
           known != functions_.end() && !told && AreAlike(known->second.arguments, given))
         told = known->second;
@@ -198,7 +198,8 @@ class ProgramMemory {
     return converted.ok() ? *converted : Variable::Placeholder(Distribution::Each(), variable.info);
   }
 
-  Status AddFunction(const Block& call, const Function& function,
+  // `key` names it in the program; what users call it may be the name of several.
+  Status AddFunction(const Block& call, const std::string& key, const Function& function,
                      const std::vector<std::pair<std::string, Variable>>& given, const Arguments& names) {
     ProgramScope callee;
     for (const auto& [parameter, variable] : given)
@@ -207,11 +208,11 @@ class ProgramMemory {
     for (const auto& [parameter, name] : names)  // They share the values of the caller.
       if (callee.frame.Find(parameter) != nullptr) callee.values[parameter] = scope().values[name];
     text_ += fmt::format("function {}, called at line {}\n", function.name, call.position.line);
-    open_.insert(function.name);
+    open_.insert(key);
     scopes_.push_back(&callee);
     const Status status = Follow(function.body);
     scopes_.pop_back();
-    open_.erase(function.name);
+    open_.erase(key);
     HEDDLE_RETURN_IF_ERROR(status);
     text_ += fmt::format("end of function {}\n", function.name);
     Told told{.arguments = given, .results = {}};
@@ -219,7 +220,7 @@ class ProgramMemory {
       const Variable* const variable = callee.frame.Find(result.name);
       told.results.push_back(variable == nullptr ? Variable() : AsDeclared(*variable, result));
     }
-    functions_[function.name] = std::move(told);
+    functions_[key] = std::move(told);
     return OkStatus();
   }
 

@@ -342,7 +342,7 @@ TEST_F(JointWriteTest, RowsThatAreReadAtOnceFollowWhatMayBeHeld) {
   const Value dense(SomeCells(kRows, kColumns));
   for (const auto& [format, packing, parts] : {std::tuple(FileFormat::kCsv, Packing::kNone, 0),
                                                {FileFormat::kNpy, Packing::kNone, 2},
-                                               {FileFormat::kMatrixMarket, Packing::kNone, 0}}) {
+                                               {FileFormat::kText, Packing::kNone, 0}}) {
     SCOPED_TRACE(testing::Message() << Name(format) << ", parts " << parts);
     const WriteOptions options = In(format, packing, parts);
     ASSERT_TRUE(WriteValue(dense, "alone", options, *files_).ok());
