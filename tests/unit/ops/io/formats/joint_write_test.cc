@@ -341,8 +341,8 @@ TEST_F(JointWriteTest, RowsThatAreReadAtOnceFollowWhatMayBeHeld) {
   constexpr int64_t kRows = 100'000, kColumns = 9, kHeld = 64 << 10;
   const Value dense(SomeCells(kRows, kColumns));
   for (const auto& [format, packing, parts] : {std::tuple(FileFormat::kCsv, Packing::kNone, 0),
-                                               {FileFormat::kNpy, Packing::kNone, 2},
-                                               {FileFormat::kText, Packing::kNone, 0}}) {
+                                               {FileFormat::kText, Packing::kNone, 0},
+                                               {FileFormat::kNpy, Packing::kNone, 2}}) {
     SCOPED_TRACE(testing::Message() << Name(format) << ", parts " << parts);
     const WriteOptions options = In(format, packing, parts);
     ASSERT_TRUE(WriteValue(dense, "alone", options, *files_).ok());
