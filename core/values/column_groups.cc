@@ -6,39 +6,13 @@
 #include <cstring>
 #include <set>
 
+#include "core/values/group_rows.h"
+
 namespace heddle {
 namespace {
 
 // Rows whose codes are in a buffer on the stack while their cells are written.
 constexpr int64_t kRowsAtOnce = 512;
-
-// Calls visit(row, code) for the exceptions of rows [begin, end), in their order.
-template <typename Visit>
-void ForExceptions(const ColumnGroup& group, int64_t begin, int64_t end, Visit visit) {
-  const uint16_t* rows = group.exception_rows();
-  for (int64_t segment = begin / kSegmentRows; segment * kSegmentRows < end; ++segment) {
-    const int64_t first_row = segment * kSegmentRows;
-    const int64_t first = group.segments[static_cast<size_t>(segment)];
-    const int64_t last = group.segments[static_cast<size_t>(segment) + 1];
-    const int64_t from = std::max<int64_t>(begin - first_row, 0);
-    for (int64_t at = std::lower_bound(rows + first, rows + last, from) - rows; at < last; ++at) {
-      if (first_row + rows[at] >= end) return;
-      visit(first_row + rows[at], group.codes.At(at));
-    }
-  }
-}
-
-// Calls visit(first, last, code) for the parts of runs in rows [begin, end), in their order.
-template <typename Visit>
-void ForRuns(const ColumnGroup& group, int64_t begin, int64_t end, Visit visit) {
-  if (begin >= end) return;
-  const std::vector<int64_t>& starts = group.starts;
-  auto run = static_cast<size_t>(std::upper_bound(starts.begin(), starts.end(), begin) - starts.begin()) - 1;
-  for (; run < starts.size() && starts[run] < end; ++run) {
-    const int64_t next = run + 1 < starts.size() ? starts[run + 1] : end;
-    visit(std::max(begin, starts[run]), std::min(end, next), group.codes.At(static_cast<int64_t>(run)));
-  }
-}
 
 void CopyDenseCodes(const Codes& codes, int64_t begin, int64_t end, uint16_t* out) {
   if (codes.bits() == 16) {

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <limits>
 
+#include "ops/aggregate/aggregate_codes.h"
 #include "ops/aggregate/nodes_of_columns.h"
 #include "ops/base/columns.h"
 #include "ops/base/cpu.h"
@@ -244,6 +245,7 @@ constexpr Operator Describe(Operator op, const Aggregate& aggregate, FusionTrait
   if (aggregate.scope == AggregateScope::kColumn) op.staged = &kAggregateColumns;
   if (aggregate.scope == AggregateScope::kFull) op.staged = &kFullOfColumns;
   op.run = RunAggregate;
+  op.run_compressed = RunAggregateOfCodes;
   op.takes_singles = TakesDenseSingles;
   op.kind = OperatorKind::kAggregate;
   op.aggregate = &aggregate;

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "ops/aggregate/aggregate.h"
+#include "ops/aggregate/aggregate_codes.h"
 #include "ops/aggregate/wide_sums.h"
 #include "ops/base/parallel.h"
 #include "ops/cells/column_pieces.h"
@@ -159,6 +160,22 @@ double CellOf(AggregateKind kind, int64_t m, double count, double value) {
   return kind == AggregateKind::kMean ? value / static_cast<double>(m) : value;
 }
 
+// Columns by their codes, in the lanes of the rows where they have some.
+Result<Matrix> PartialOfCodes(const Matrix& x, AggregateKind kind, int64_t height, int64_t row_begin,
+                              Reduction reduction) {
+  const CodedColumns columns(kind, x);
+  const int64_t n = x.columns(), row_end = row_begin + x.rows();
+  reduction.leaf_cells = std::max<int64_t>(1, height * n / CodesOfCell(kind));
+  return ReduceNodes(reduction, row_begin / height, CeilDivide(row_end, height), [&](int) -> NodeFunction {
+    return [&](int64_t first, int64_t last, double* payload) {
+      FillPayload(payload, reduction.width, simd::StartOf(FoldOf(kind)));
+      if (!IsCancelled(reduction.cancelled))
+        columns.Fold(first * height - row_begin, std::min(row_end, last * height) - row_begin,
+                     n <= kNarrow ? 8 : 1, payload);
+    };
+  });
+}
+
 Result<Matrix> Partial(const KernelCall& call, AggregateKind kind, int64_t whole_columns,
                        Reduction reduction) {
   const Matrix& x = call.inputs[0]->matrix();
@@ -166,6 +183,7 @@ Result<Matrix> Partial(const KernelCall& call, AggregateKind kind, int64_t whole
   const int64_t n = x.columns(), height = LeafHeight(kind, span.total, whole_columns);
   const int64_t begin = span.begin == span.end ? 0 : span.begin / height;
   const int64_t end = span.begin == span.end ? 0 : CeilDivide(span.end, height);
+  if (x.IsCompressed() && begin < end) return PartialOfCodes(x, kind, height, span.begin, reduction);
   const auto panel = [&](int64_t leaf) {
     return Panel{x, leaf * height - span.begin, std::min(span.end, (leaf + 1) * height) - span.begin};
   };

@@ -3,7 +3,9 @@
 // row, for longer rows), its cells dealt to eight lanes in row-major order (docs/numerics.md, section 3).
 #include <algorithm>
 #include <utility>
+#include <vector>
 
+#include "ops/aggregate/aggregate_codes.h"
 #include "ops/aggregate/nodes_of_columns.h"
 #include "ops/aggregate/wide_sums.h"
 #include "ops/cells/column_pieces.h"
@@ -109,6 +111,27 @@ bool TraceLeaf(const Matrix& x, int64_t row_begin, int64_t row_end, int64_t offs
   return true;
 }
 
+// Columns one by one, the lanes of a row being those of any row as many eights further on.
+Result<Matrix> PartialOfCodes(const Matrix& x, AggregateKind kind, const LeafGrid& grid, int64_t row_begin,
+                              int64_t row_end, Reduction reduction) {
+  const CodedColumns columns(kind, x);
+  const int64_t n = x.columns();
+  const auto classes = static_cast<int>(std::min<int64_t>(grid.height, 8));
+  reduction.leaf_cells = std::max<int64_t>(1, grid.height * n / CodesOfCell(kind));
+  return ReduceNodes(
+      reduction, grid.FirstLeafOfRow(row_begin), grid.FirstLeafOfRow(row_end), [&](int) -> NodeFunction {
+        return [&](int64_t first, int64_t last, double* payload) {
+          std::fill_n(payload, 8, simd::StartOf(FoldOf(kind)));
+          if (IsCancelled(reduction.cancelled)) return;
+          std::vector<double> totals(static_cast<size_t>(classes * n));
+          columns.Fold(grid.RowBegin(first) - row_begin, grid.RowEnd(last - 1) - row_begin, classes,
+                       totals.data());
+          for (int64_t at = 0; at < classes * n; ++at)
+            payload[at & 7] = simd::FoldTwo(FoldOf(kind), payload[at & 7], totals[static_cast<size_t>(at)]);
+        };
+      });
+}
+
 Result<Matrix> Partial(const KernelCall& call, AggregateKind kind, const Reduction& reduction) {
   const Matrix& x = call.inputs[0]->matrix();
   const RowSpan span = SpanOf(call);
@@ -121,6 +144,7 @@ Result<Matrix> Partial(const KernelCall& call, AggregateKind kind, const Reducti
   Reduction sized = reduction;
   sized.leaf_cells = grid.height * std::min(grid.columns, kColumnChunk);
   if (span.begin == span.end || grid.columns == 0) return ReduceLeaves(sized, 0, 0, {});
+  if (x.IsCompressed()) return PartialOfCodes(x, kind, grid, span.begin, span.end, reduction);
   const int64_t begin = grid.FirstLeafOfRow(span.begin), end = grid.FirstLeafOfRow(span.end);
   if (x.IsSparse() && grid.chunks > 1 && FoldOf(kind) == simd::Fold::kAdd && !IsSpread(kind))
     return ReduceNodes(sized, begin, end, [&](int) -> NodeFunction {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "ops/base/operator.h"
+#include "ops/compressed/cells_of_tuples.h"
 #include "ops/scalar/evaluate_scalar.h"
 
 // What all cell-wise operators share. An operator says its name, its kernel (`binary`, `unary`) and what else
@@ -27,6 +28,7 @@ constexpr Operator CellOperator(Operator op) {
   op.input_use = UseOfCells;
   op.staged = &kCellColumns;
   op.cost = CostOfCells;
+  op.run_compressed = RunCellsOfTuples;
   op.takes_singles = TakesSingleCells;
   op.kind = OperatorKind::kCells;
   op.fusion.use = RowUse::kCells;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 #include <memory>
+#include <numeric>
 #include <optional>
 #include <string>
 #include <utility>
@@ -16,6 +17,8 @@
 #include "ops/catalog.h"
 #include "ops/cells/frame_columns.h"
 #include "ops/cells/move_cells.h"
+#include "ops/cells/storage.h"
+#include "ops/compressed/arrange_groups.h"
 #include "ops/frame/arrange.h"
 #include "ops/frame/cast.h"
 #include "ops/frame/part_failures.h"
@@ -102,6 +105,33 @@ Result<Value> RunIndex(const KernelCall& call) {
   const Matrix panel = rows.all ? x : x.Rows(rows.Begin(), rows.End(x.rows()));
   HEDDLE_ASSIGN_OR_RETURN(Matrix result, SliceColumns(panel, columns.Begin(), columns.End(x.columns())));
   return Value(std::move(result));
+}
+
+// Rows of a compressed matrix are a view of it, columns those of its dictionaries; a few cells are decoded.
+Result<std::optional<Value>> RunIndexOfCodes(const KernelCall& call) {
+  constexpr int64_t kFewCells = 1 << 16;
+  const std::optional<Value> nothing;
+  const Matrix& x = call.inputs[0]->matrix();
+  const Range rows = GivenRange(call, 1), columns = GivenRange(call, 3);
+  if (!CheckRanges(rows, columns, WholeShape(call), StatusCode::kFailedPrecondition).ok()) return nothing;
+  const auto decoded = [&](const Matrix& matrix) {
+    return call.node.info.format == Format::kSparse ? AsSparse(matrix) : AsDense(matrix);
+  };
+  const int64_t first = columns.Begin(), last = columns.End(x.columns());
+  const Matrix panel = rows.all ? x : x.Rows(rows.Begin(), rows.End(x.rows()));
+  if (panel.cells() <= kFewCells && !DictionariesPay(panel)) {
+    HEDDLE_ASSIGN_OR_RETURN(const Matrix cells, decoded(panel));
+    HEDDLE_ASSIGN_OR_RETURN(Matrix slice, SliceColumns(cells, first, last));
+    return std::optional<Value>(std::move(slice));
+  }
+  std::vector<int64_t> wanted(static_cast<size_t>(last - first));
+  std::iota(wanted.begin(), wanted.end(), first);
+  HEDDLE_ASSIGN_OR_RETURN(std::optional<Matrix> result, GatherGroupColumns(panel, wanted));
+  if (!result) return nothing;
+  if (!DictionariesPay(*result)) {
+    HEDDLE_ASSIGN_OR_RETURN(result, decoded(*result));
+  }
+  return std::optional<Value>(*std::move(result));
 }
 
 // ---- X[rl:ru, cl:cu] = V: X with the cells within bounds replaced by V, a scalar or a matrix of just that
@@ -406,6 +436,7 @@ constexpr Operator kOperators[] = {
      .staged = &kIndexStages,
      .cost = IndexCost,
      .run = RunIndex,
+     .run_compressed = RunIndexOfCodes,
      .may_fail = true,
      .takes_singles = TakesAnySingles,
      .takes_frames = true,

@@ -14,6 +14,7 @@
 #include "ops/cells/join_columns.h"
 #include "ops/cells/move_cells.h"
 #include "ops/cells/storage.h"
+#include "ops/compressed/arrange_groups.h"
 #include "ops/frame/arrange.h"
 #include "ops/panels/view_panels.h"
 #include "ops/reorganize/moved_rows.h"
@@ -282,6 +283,27 @@ Result<Value> RunRbind(const KernelCall& call) {
   return TakesSingles(call) ? RbindCells<float>(call) : RbindCells<double>(call);
 }
 
+// Compressed matrices stay so. Cells of a CSR result are no -0.0, which cells of the others may be.
+Result<std::optional<Value>> RunBindOfCodes(const KernelCall& call, bool columns) {
+  const std::optional<Value> nothing;
+  const bool is_sparse = call.node.info.format == Format::kSparse;
+  std::vector<Matrix> parts;
+  for (size_t i = 0; i < call.inputs.size(); ++i) {
+    if (!call.inputs[i]->IsMatrix()) return nothing;
+    parts.push_back(call.inputs[i]->matrix());
+    if (!is_sparse || call.input_infos[i].format == Format::kSparse) continue;
+    if (parts.back().IsCompressed()) return nothing;
+    HEDDLE_ASSIGN_OR_RETURN(const Matrix sparse, AsSparse(parts.back()));
+    HEDDLE_ASSIGN_OR_RETURN(parts.back(), AsDense(sparse));
+  }
+  if (!LengthsOf(call, columns).ok() || (!columns && !parts[0].IsCompressed())) return nothing;
+  HEDDLE_ASSIGN_OR_RETURN(std::optional<Matrix> result, columns ? JoinGroups(parts) : AppendGroups(parts));
+  if (!result || !DictionariesPay(*result)) return nothing;
+  return std::optional<Value>(*std::move(result));
+}
+Result<std::optional<Value>> RunCbindOfCodes(const KernelCall& call) { return RunBindOfCodes(call, true); }
+Result<std::optional<Value>> RunRbindOfCodes(const KernelCall& call) { return RunBindOfCodes(call, false); }
+
 // ---- diag(X): an n x 1 vector becomes the n x n diagonal matrix (CSR), a square matrix its n x 1 diagonal
 //      (dense). A 1 x 1 matrix counts as a vector. Exact. Row by row. Cost: n cells.
 
@@ -370,6 +392,7 @@ constexpr Operator kOperators[] = {
      .row_rule = RowWise,
      .input_use = AllByRows,
      .run = RunCbind,
+     .run_compressed = RunCbindOfCodes,
      .takes_singles = TakesSingles,
      .takes_frames = true,
      .role = Role::kCbind,
@@ -385,6 +408,7 @@ constexpr Operator kOperators[] = {
      .panel_use = ViewsPanels,
      .staged = &kRbindColumns,
      .run = RunRbind,
+     .run_compressed = RunRbindOfCodes,
      .updates = true,
      .takes_singles = TakesSingles,
      .takes_frames = true,

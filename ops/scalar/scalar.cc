@@ -78,6 +78,10 @@ Result<Value> RunAsMatrix(const KernelCall& call) {
   return Value(std::move(result));
 }
 
+Result<std::optional<Value>> RunAsMatrixOfCodes(const KernelCall& call) {
+  return std::optional<Value>(*call.inputs[0]);
+}
+
 Status RunAsMatrixStage(const StageCall& call, std::span<Value> outputs) {
   if (call.stage == 1) return GiveReported(call, outputs);
   return MakeReported(RunAsMatrix(call.WholeCall()), 0, 0, outputs);
@@ -216,6 +220,12 @@ Result<Value> RunSizeOf(const KernelCall& call) {
   return Value(Scalar(FindOperator(call.node.op)->size_of(shape)));
 }
 
+// No cell is read.
+Result<std::optional<Value>> RunSizeOfCodes(const KernelCall& call) {
+  HEDDLE_ASSIGN_OR_RETURN(Value size, RunSizeOf(call));
+  return std::optional<Value>(std::move(size));
+}
+
 // Every rank knows the size of the whole, whatever rows it has.
 Status RunSizeStage(const StageCall& call, std::span<Value> outputs) {
   outputs[0] = Value(Scalar(FindOperator(call.node.op)->size_of(call.input_infos[0].shape)));
@@ -262,6 +272,7 @@ constexpr Operator SizeOperator(std::string_view name, int64_t (*size_of)(const 
           .panel_use = ReadsPanels,
           .staged = &kSizeStaged,
           .run = RunSizeOf,
+          .run_compressed = RunSizeOfCodes,
           .takes_singles = TakesAnySingles,
           .takes_frames = true,
           .size_of = size_of,
@@ -298,6 +309,7 @@ constexpr Operator kOperators[] = {
      .input_use = RowsUnlessScalar,
      .staged = &kAsMatrixStaged,
      .run = RunAsMatrix,
+     .run_compressed = RunAsMatrixOfCodes,
      .may_fail = true,
      .takes_frames = true,
      .role = Role::kAsMatrix,

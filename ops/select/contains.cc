@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 #include <cmath>
+#include <optional>
 
 #include "ops/base/arguments.h"
 #include "ops/base/stages.h"
 #include "ops/cells/storage.h"
+#include "ops/compressed/occurring_cells.h"
 
 namespace heddle::ops {
 namespace {
@@ -52,6 +54,12 @@ Result<Value> RunContains(const KernelCall& call) {
   return Value(Scalar(false));
 }
 
+// Of a number it matters only which cells there are.
+Result<std::optional<Value>> RunContainsOfCodes(const KernelCall& call) {
+  if (!call.inputs[kPattern]->IsScalar()) return std::optional<Value>();
+  return RunOnOccurringCells(call);
+}
+
 // Whether it is in the rows of any rank.
 Status RunContainsStage(const StageCall& call, std::span<Value> outputs) {
   if (call.stage == 0) {
@@ -85,6 +93,7 @@ extern constexpr Operator kContains = {.name = "contains",
                                        .infer = InferContains,
                                        .input_use = FirstByRows,
                                        .staged = &kStaged,
-                                       .run = RunContains};
+                                       .run = RunContains,
+                                       .run_compressed = RunContainsOfCodes};
 
 }  // namespace heddle::ops

@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
 #include <cmath>
+#include <numeric>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "ops/base/adjoint.h"
@@ -9,6 +12,7 @@
 #include "ops/base/stages.h"
 #include "ops/base/whole_number.h"
 #include "ops/cells/move_cells.h"
+#include "ops/compressed/arrange_groups.h"
 #include "ops/select/order_stages.h"
 #include "ops/select/select_operators.h"
 
@@ -72,6 +76,63 @@ Result<Value> RunOrder(const KernelCall& call) {
   return Value(std::move(result));
 }
 
+// Puts rows in the order of a column of a group, those that tie as they stand.
+Status SortByTuples(const KernelCall& call, const ColumnGroup& group, int64_t k, const KeyOrder& keys,
+                    std::vector<int64_t>* rows) {
+  const Matrix& x = call.inputs[kTarget]->matrix();
+  HEDDLE_ASSIGN_OR_RETURN(const Matrix tuples, ToElementType(group.dictionary, ElementType::kFloat64));
+  HEDDLE_ASSIGN_OR_RETURN(const std::vector<KeyedRow> sorted,
+                          SortedRows(tuples, {.columns = {k}, .keys = keys}, call.context.cancelled));
+  // Places among the distinct keys.
+  std::vector<size_t> place(sorted.size());
+  size_t places = 0;
+  for (size_t i = 0; i < sorted.size(); ++i) {
+    if (i > 0 && sorted[i].key != sorted[i - 1].key) ++places;
+    place[static_cast<size_t>(sorted[i].row)] = places;
+  }
+  std::vector<uint16_t> codes(rows->size());
+  DecodeCodes(group, x.first_row(), x.first_row() + x.rows(), codes.data());
+  std::vector<int64_t> next(places + 2, 0);
+  for (const uint16_t code : codes) ++next[place[code] + 1];
+  std::partial_sum(next.begin(), next.end(), next.begin());
+  std::vector<int64_t> result(rows->size());
+  for (const int64_t row : *rows)
+    result[static_cast<size_t>(next[place[codes[static_cast<size_t>(row)]]]++)] = row;
+  *rows = std::move(result);
+  return IsCancelled(call.context.cancelled) ? Cancelled("cancelled") : OkStatus();
+}
+
+// Rows of a compressed matrix are put in order by counting those of each tuple.
+Result<std::optional<Value>> RunOrderOfCodes(const KernelCall& call) {
+  const std::optional<Value> nothing;
+  const Matrix& x = call.inputs[kTarget]->matrix();
+  if (!x.IsCompressed() || !DictionariesPay(x)) return nothing;
+  const Result<OrderRequest> request = RequestOfOrder(call, x.shape());
+  if (!request.ok()) return nothing;
+  std::vector<int64_t> rows(static_cast<size_t>(x.rows()));
+  std::iota(rows.begin(), rows.end(), 0);
+  const std::vector<int64_t>& columns = request->order.columns;
+  for (auto column = columns.rbegin(); column != columns.rend(); ++column) {
+    for (const ColumnGroup& group : x.groups().groups) {
+      const auto found = std::lower_bound(group.columns.begin(), group.columns.end(), *column);
+      if (found == group.columns.end() || *found != *column) continue;
+      if (group.encoding == Encoding::kUncompressed) return nothing;
+      if (group.tuples() > 1)
+        HEDDLE_RETURN_IF_ERROR(
+            SortByTuples(call, group, found - group.columns.begin(), request->order.keys, &rows));
+    }
+  }
+  if (!request->gives_numbers) {
+    HEDDLE_ASSIGN_OR_RETURN(Matrix sorted, GatherGroupRows(x, rows, call.context));
+    return std::optional<Value>(std::move(sorted));
+  }
+  HEDDLE_ASSIGN_OR_RETURN(Matrix numbers, Matrix::Dense(x.rows(), 1));
+  std::transform(rows.begin(), rows.end(), numbers.mutable_data(),
+                 [](int64_t row) { return static_cast<double>(row + 1); });
+  HEDDLE_ASSIGN_OR_RETURN(numbers, ToElementType(numbers, call.node.info.element_type));
+  return std::optional<Value>(std::move(numbers));
+}
+
 // Keys with the numbers of their rows, and their copy; the numbers in their order.
 double OrderWorkingBytes(const Node&, std::span<const ValueInfo> inputs) {
   return static_cast<double>(inputs[kTarget].shape.rows) *
@@ -120,6 +181,7 @@ constexpr Operator kOrderOperator = {.name = "order",
                                      .input_use = FirstByRows,
                                      .staged = &kOrderStages,
                                      .run = RunOrder,
+                                     .run_compressed = RunOrderOfCodes,
                                      .may_fail = true,
                                      .working_bytes = OrderWorkingBytes,
                                      .adjoints = "*; 0",

@@ -3,6 +3,8 @@
 
 #include <algorithm>
 #include <numeric>
+#include <optional>
+#include <utility>
 #include <vector>
 
 #include "core/values/panels.h"
@@ -12,6 +14,8 @@
 #include "ops/base/stages.h"
 #include "ops/cells/move_cells.h"
 #include "ops/cells/storage.h"
+#include "ops/compressed/arrange_groups.h"
+#include "ops/compressed/occurring_cells.h"
 #include "ops/frame/arrange.h"
 #include "ops/select/select_operators.h"
 
@@ -130,6 +134,14 @@ void Compress(const std::vector<char>& keep, const std::vector<int64_t>& before,
   });
 }
 
+// The numbers of the bytes that are 1.
+std::vector<int64_t> Kept(const std::vector<char>& keep) {
+  const std::vector<int64_t> before = CountsBefore(keep);
+  std::vector<int64_t> kept(static_cast<size_t>(before.back()));
+  Compress(keep, before, kept.data(), [](int64_t i) { return i; });
+  return kept;
+}
+
 // The rows (columns) of x that stay.
 Result<Value> Left(const Value& x, const std::vector<char>& keep, bool rows) {
   const std::vector<int64_t> before = CountsBefore(keep);
@@ -141,8 +153,7 @@ Result<Value> Left(const Value& x, const std::vector<char>& keep, bool rows) {
     Compress(keep, before, left.mutable_data(), [&](int64_t i) { return x.matrix().data()[i]; });
     return Value(std::move(left));
   }
-  std::vector<int64_t> kept(static_cast<size_t>(before.back()));
-  Compress(keep, before, kept.data(), [](int64_t i) { return i; });
+  const std::vector<int64_t> kept = Kept(keep);
   if (x.IsFrame()) {
     HEDDLE_ASSIGN_OR_RETURN(Frame left, Gathered(x.frame(), rows, kept));
     return Value(std::move(left));
@@ -180,6 +191,38 @@ Result<Value> RunRemoveEmpty(const KernelCall& call) {
   const std::vector<char> keep = Keep(x, is_given ? &call.inputs[1]->matrix() : nullptr, rows);
   const bool is_empty = std::find(keep.begin(), keep.end(), 1) == keep.end();
   return is_empty && IsFilled(call.node) ? OneEmpty(x, rows) : Left(x, keep, rows);
+}
+
+// What is left of a compressed matrix is compressed, unless it is little.
+Result<std::optional<Value>> RunRemoveEmptyOfCodes(const KernelCall& call) {
+  const std::optional<Value> nothing;
+  HEDDLE_ASSIGN_OR_RETURN(const bool rows, ByRows(call.node));
+  if (!call.inputs[0]->IsMatrix() || !CheckSelectOf(call, rows).ok()) return nothing;
+  const Matrix& x = call.inputs[0]->matrix();
+  if (!x.IsCompressed()) return nothing;
+  std::vector<char> keep;
+  if (call.inputs.size() > 1 && call.inputs[1] != nullptr) {
+    HEDDLE_ASSIGN_OR_RETURN(Matrix select, AsDense(call.inputs[1]->matrix()));
+    HEDDLE_ASSIGN_OR_RETURN(select, ToElementType(select, ElementType::kFloat64));
+    keep = NotZero(select, select.columns() == 1);
+  } else {
+    keep = rows ? RowsWithNonzeros(x) : ColumnsWithNonzeros(x);
+  }
+  const std::vector<int64_t> kept = Kept(keep);
+  if (kept.empty()) return nothing;
+  if (kept.size() == keep.size()) return std::optional<Value>(x);
+  std::optional<Matrix> left;
+  if (rows) {
+    HEDDLE_ASSIGN_OR_RETURN(left, GatherGroupRows(x, kept, call.context));
+  } else {
+    HEDDLE_ASSIGN_OR_RETURN(left, GatherGroupColumns(x, kept));
+  }
+  if (!left) return nothing;
+  if (!DictionariesPay(*left)) {
+    HEDDLE_ASSIGN_OR_RETURN(left,
+                            call.node.info.format == Format::kSparse ? AsSparse(*left) : AsDense(*left));
+  }
+  return std::optional<Value>(*std::move(left));
 }
 
 // ---- On several ranks.
@@ -286,6 +329,7 @@ constexpr Operator kRemoveEmptyOperator = {.name = "removeEmpty",
                                            .input_use = RemoveEmptyInputUse,
                                            .staged = &kRowsForm,
                                            .run = RunRemoveEmpty,
+                                           .run_compressed = RunRemoveEmptyOfCodes,
                                            .takes_frames = true,
                                            .adjoints = "*; 0",
                                            .differentiate = DifferentiateRemoveEmpty};

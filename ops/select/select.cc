@@ -14,6 +14,7 @@
 #include "ops/catalog.h"
 #include "ops/cells/move_cells.h"
 #include "ops/cells/storage.h"
+#include "ops/compressed/cells_of_tuples.h"
 #include "ops/elementwise/elementwise_sparse.h"
 #include "ops/frame/arrange.h"
 #include "ops/frame/remove_empty.h"
@@ -116,6 +117,7 @@ std::span<const Operator> SelectOperators() {
        .input_use = FirstByRows,
        .staged = &kReplaceColumns,
        .run = RunReplace,
+       .run_compressed = RunCellsOfTuples,
        .role = Role::kReplace,
        .fusion =
            {.use = RowUse::kCells, .cell = true, .row = true, .outer = true, .work = 0.8, .literal_input = 1},

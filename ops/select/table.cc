@@ -3,7 +3,10 @@
 #include <bit>
 #include <cmath>
 #include <limits>
+#include <memory>
 #include <numeric>
+#include <optional>
+#include <utility>
 #include <vector>
 
 #include "core/values/panels.h"
@@ -12,6 +15,8 @@
 #include "ops/base/arguments.h"
 #include "ops/cells/move_cells.h"
 #include "ops/cells/storage.h"
+#include "ops/compressed/fold_columns.h"
+#include "ops/compressed/occurring_cells.h"
 #include "ops/select/select_operators.h"
 #include "ops/select/table_entries.h"
 #include "ops/select/table_stages.h"
@@ -110,6 +115,51 @@ Result<Value> RunOneHot(const KernelCall& call, Shape shape, double weight) {
     offsets[i + 1] = at;
   }
   return Value(std::move(result));
+}
+
+// The one-hot rows of a compressed column: its codes, and a row of the table for each of its tuples.
+Result<std::optional<Value>> RunTableOfCodes(const KernelCall& call) {
+  const std::optional<Value> nothing;
+  const Value& keys = *call.inputs[kB];
+  if (call.inputs[kA]->matrix().IsCompressed() || !keys.IsMatrix() || !keys.matrix().IsCompressed())
+    return nothing;
+  const Matrix &a = call.inputs[kA]->matrix(), &b = keys.matrix();
+  const Result<TableInput> w = KeysOrWeightsOf(call, kW);
+  const Result<int64_t> rows = GivenSize(call, kD1, "the number of rows", a.rows()),
+                        given = GivenSize(call, kD2, "the number of columns", kUnknown);
+  if (!w.ok() || !rows.ok() || !given.ok() || *rows != b.rows() || b.shape() != Shape{a.rows(), 1} ||
+      !IsOneHot(call, *w) || !((*w)[0] != 0) || !std::isfinite((*w)[0]))
+    return nothing;
+  const ColumnGroup& group = b.groups().groups[0];
+  if (group.encoding == Encoding::kEmpty || group.encoding == Encoding::kUncompressed) return nothing;
+  const std::vector<double> cells = TuplesAsDoubles(group);
+  const std::vector<int64_t> counts = CountRowsOfTuples(group, b.first_row(), b.first_row() + b.rows());
+  int64_t columns = std::max<int64_t>(*given, 0);
+  for (size_t tuple = 0; tuple < cells.size(); ++tuple) {
+    if (counts[tuple] == 0 || std::isnan(cells[tuple])) continue;
+    const int64_t key = TableKey(cells[tuple]);
+    if (key < 0 || key >= kMostColumns) return nothing;  // An error.
+    if (*given == kUnknown) columns = std::max(columns, key + 1);
+  }
+  // A dictionary of dummies is as wide as it is high.
+  const auto tuples = static_cast<int64_t>(cells.size());
+  if (columns == 0 || columns > b.rows() / (2 * tuples)) return nothing;
+  HEDDLE_ASSIGN_OR_RETURN(Matrix dictionary, FilledMatrix(tuples, columns, 0));
+  for (int64_t tuple = 0; tuple < tuples; ++tuple) {
+    const double cell = cells[static_cast<size_t>(tuple)];
+    const int64_t key = std::isnan(cell) ? -1 : TableKey(cell);
+    if (key >= 0 && key < columns) dictionary.mutable_data()[tuple * columns + key] = (*w)[0];
+  }
+  auto table = std::make_shared<ColumnGroups>();
+  table->rows = b.groups().rows;
+  table->columns = columns;
+  table->element_type = call.node.info.element_type;
+  ColumnGroup& dummies = table->groups.emplace_back(group);
+  dummies.columns.resize(static_cast<size_t>(columns));
+  std::iota(dummies.columns.begin(), dummies.columns.end(), 0);
+  HEDDLE_ASSIGN_OR_RETURN(dummies.dictionary, ToElementType(dictionary, table->element_type));
+  return std::optional<Value>(
+      Matrix::OfGroups(std::move(table)).Rows(b.first_row(), b.first_row() + b.rows()));
 }
 
 Result<Value> RunTable(const KernelCall& call) {
@@ -241,6 +291,7 @@ constexpr Operator kTableOperator = {.name = "table",
                                      .input_use = TableInputUse,
                                      .staged = &kTableStaged,
                                      .run = RunTable,
+                                     .run_compressed = RunTableOfCodes,
                                      .may_fail = true,
                                      .storages = Storages::kDense,
                                      .working_bytes = TableWorkingBytes,

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 #include <cctype>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -8,6 +9,7 @@
 #include "ops/base/stages.h"
 #include "ops/catalog.h"
 #include "ops/cells/move_cells.h"
+#include "ops/compressed/occurring_cells.h"
 #include "ops/statistics/direction.h"
 #include "ops/statistics/distinct_values.h"
 #include "ops/statistics/sets_of_cells.h"
@@ -162,6 +164,13 @@ Result<Value> RunCount(const KernelCall& call) {
   return count.approximate ? CountAll<SmallestHashes>(call) : CountAll<DistinctValues>(call);
 }
 
+// Of all cells, of which it matters only which there are.
+Result<std::optional<Value>> RunCountOfCodes(const KernelCall& call) {
+  HEDDLE_ASSIGN_OR_RETURN(const Count count, CountOf(call.node));
+  if (count.direction != Direction::kAll) return std::optional<Value>();
+  return RunOnOccurringCells(call);
+}
+
 constexpr Operator OfCount(std::string_view name, std::string_view parameters) {
   return {.name = name,
           .form = CallForm::kNamed,
@@ -171,7 +180,8 @@ constexpr Operator OfCount(std::string_view name, std::string_view parameters) {
           .infer = InferCount,
           .row_rule = CountRowRule,
           .input_use = AllByRows,
-          .run = RunCount};
+          .run = RunCount,
+          .run_compressed = name.starts_with("count") ? RunCountOfCodes : nullptr};
 }
 
 constexpr Operator kOperators[] = {

@@ -1,9 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
+#include <cmath>
+#include <limits>
+#include <optional>
+#include <utility>
 #include <vector>
 
 #include "ops/base/arguments.h"
+#include "ops/cells/sort_keys.h"
 #include "ops/cells/storage.h"
+#include "ops/compressed/arrange_groups.h"
+#include "ops/compressed/fold_columns.h"
+#include "ops/compressed/occurring_cells.h"
 #include "ops/statistics/quantile_stages.h"
 #include "ops/statistics/ranks.h"
 
@@ -46,13 +54,68 @@ Result<std::vector<double>> ProbabilitiesOf(const Value& p) {
   return probabilities;
 }
 
-Result<Value> RunQuantile(const KernelCall& call) {
-  HEDDLE_ASSIGN_OR_RETURN(const QuantileRequest request, RequestOfQuantile(call));
-  HEDDLE_ASSIGN_OR_RETURN(const std::vector<double> quantiles, Quantiles(call, request));
+Result<Value> ValueOf(const KernelCall& call, const std::vector<double>& quantiles) {
   if (call.node.info.IsScalar()) return Value(Scalar(quantiles[0]));
   HEDDLE_ASSIGN_OR_RETURN(Matrix result, Matrix::Dense(static_cast<int64_t>(quantiles.size()), 1));
   std::copy(quantiles.begin(), quantiles.end(), result.mutable_data());
   return Value(std::move(result));
+}
+
+Result<Value> RunQuantile(const KernelCall& call) {
+  HEDDLE_ASSIGN_OR_RETURN(const QuantileRequest request, RequestOfQuantile(call));
+  HEDDLE_ASSIGN_OR_RETURN(const std::vector<double> quantiles, Quantiles(call, request));
+  return ValueOf(call, quantiles);
+}
+
+// The cells of a compressed column in ascending order, each with the number of cells up to its last.
+struct CellsByRank {
+  std::vector<std::pair<double, int64_t>> ends;
+  bool has_nan = false;
+  double At(double rank) const {
+    return std::lower_bound(ends.begin(), ends.end(), static_cast<int64_t>(rank),
+                            [](const auto& cell, int64_t wanted) { return cell.second < wanted; })
+        ->first;
+  }
+};
+
+CellsByRank RankTuples(const ColumnGroup& group, const Matrix& x) {
+  const std::vector<double> tuples = TuplesAsDoubles(group);
+  const std::vector<int64_t> rows = CountRowsOfTuples(group, x.first_row(), x.first_row() + x.rows());
+  CellsByRank cells;
+  for (size_t tuple = 0; tuple < tuples.size(); ++tuple) {
+    const int64_t count = group.encoding == Encoding::kEmpty ? x.rows() : rows[tuple];
+    if (count == 0) continue;
+    cells.ends.emplace_back(tuples[tuple], count);
+    cells.has_nan = cells.has_nan || std::isnan(tuples[tuple]);
+  }
+  std::sort(cells.ends.begin(), cells.ends.end(),
+            [](const auto& a, const auto& b) { return ExactSortKey(a.first) < ExactSortKey(b.first); });
+  for (size_t i = 1; i < cells.ends.size(); ++i) cells.ends[i].second += cells.ends[i - 1].second;
+  return cells;
+}
+
+// Of a compressed column, from how many rows have each tuple.
+Result<std::optional<Value>> RunQuantileOfCodes(const KernelCall& call) {
+  const std::optional<Value> nothing;
+  const Matrix& x = call.inputs[0]->matrix();
+  const Result<QuantileRequest> request = RequestOfQuantile(call);
+  if (!x.IsCompressed() || x.columns() != 1 || x.rows() == 0 || !request.ok()) return nothing;
+  const auto weights = static_cast<size_t>(request->weights);
+  if (request->weights >= 0 && weights < call.inputs.size() && call.inputs[weights] != nullptr)
+    return nothing;
+  const ColumnGroup& group = x.groups().groups[0];
+  if (group.encoding == Encoding::kUncompressed || !DictionariesPay(x)) return nothing;
+  const CellsByRank cells = RankTuples(group, x);
+  std::vector<double> quantiles(request->probabilities.size(), std::numeric_limits<double>::quiet_NaN());
+  for (size_t i = 0; i < quantiles.size() && !cells.has_nan; ++i) {
+    const auto [low, high] =
+        RanksOf(request->probabilities[i], static_cast<double>(x.rows()), request->averages);
+    quantiles[i] = QuantileOf(cells.At(low), cells.At(high));
+  }
+  HEDDLE_ASSIGN_OR_RETURN(Value result, ValueOf(call, quantiles));
+  if (!result.IsMatrix()) return std::optional<Value>(std::move(result));
+  HEDDLE_ASSIGN_OR_RETURN(Matrix column, ToElementType(result.matrix(), call.node.info.element_type));
+  return std::optional<Value>(std::move(column));
 }
 
 InputUse UseOfInput(const Node& node, std::span<const ValueInfo>, int i) {
@@ -71,6 +134,7 @@ constexpr Operator Quantile(Operator op) {
   op.input_use = UseOfInput;
   op.staged = &kQuantileStages;
   op.run = RunQuantile;
+  op.run_compressed = op.max_inputs == 2 ? RunQuantileOfCodes : nullptr;  // Without weights.
   op.may_fail = true;
   op.working_bytes = SortedWorkingBytes;
   return op;
@@ -128,6 +192,7 @@ extern constexpr Operator kMedian = {.name = "median",
                                      .input_use = UseOfInput,
                                      .staged = &kQuantileStages,
                                      .run = RunQuantile,
+                                     .run_compressed = RunQuantileOfCodes,
                                      .may_fail = true,
                                      .working_bytes = MedianWorkingBytes,
                                      .adjoints = "*; 0",

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -10,6 +11,7 @@
 #include "ops/catalog.h"
 #include "ops/cells/global_places.h"
 #include "ops/cells/move_cells.h"
+#include "ops/compressed/occurring_cells.h"
 #include "ops/statistics/direction.h"
 #include "ops/statistics/distinct_values.h"
 #include "ops/statistics/sets_of_cells.h"
@@ -77,6 +79,13 @@ Result<Value> RunUnique(const KernelCall& call) {
     }
   }
   return Value(std::move(result));
+}
+
+// Of all cells, of which it matters only which there are.
+Result<std::optional<Value>> RunUniqueOfCodes(const KernelCall& call) {
+  HEDDLE_ASSIGN_OR_RETURN(const Direction direction, DirectionOf(call.node));
+  if (direction != Direction::kAll) return std::optional<Value>();
+  return RunOnOccurringCells(call);
 }
 
 // ---- On several ranks.
@@ -261,6 +270,7 @@ extern constexpr Operator kUnique = {.name = "unique",
                                      .row_rule = UniqueRowRule,
                                      .input_use = AllByRows,
                                      .staged = &kRowsForm,
-                                     .run = RunUnique};
+                                     .run = RunUnique,
+                                     .run_compressed = RunUniqueOfCodes};
 
 }  // namespace heddle::ops

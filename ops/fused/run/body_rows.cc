@@ -60,7 +60,8 @@ Result<Matrix> BodyRows::Get(NodeId root, int64_t begin, int64_t end) const {
       HEDDLE_RETURN_IF_ERROR(values.Run(step, CatalogKernels(), call_.context));
     }
   }
-  return values.Of(root)->matrix();
+  HEDDLE_ASSIGN_OR_RETURN(const Value rows, Decoded(*values.Of(root)));
+  return rows.matrix();
 }
 
 Status BodyRows::Correct(NodeId fold, int64_t begin, int64_t end, double* out) const {
