@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "ops/aggregate/aggregate_codes.h"
+#include "ops/base/cpu.h"
 #include "tests/unit/ops/compressed/made_groups.h"
 #include "tests/unit/ops/compressed/run_codes.h"
 
@@ -136,6 +137,8 @@ TEST_P(CodesTest, AggregatesOfAllCellsRowsAndColumns) {
   matrices.push_back(Make(11, {{Encoding::kDenseCodes, 3, 200}, {Encoding::kEmpty, 1, 1}}));
   matrices.push_back(Make(12, mixed));
   matrices.push_back(matrices.back().Rows(1, 2902));
+  // So many columns that tuples are counted.
+  matrices.push_back(Make(13, {{Encoding::kDenseCodes, 6, 3}, {Encoding::kDenseCodes, 14, 40}}));
   int aggregates = 0;
   for (const Operator* op : AllOperators()) {
     if (!IsKind(*op, OperatorKind::kAggregate) || op->name == "trace") continue;
@@ -150,6 +153,15 @@ TEST_P(CodesTest, AggregatesOfAllCellsRowsAndColumns) {
       }
   }
   EXPECT_GT(aggregates, 20);
+}
+
+TEST_P(CodesTest, SumsAndExtremesWithoutInstructionsThatLookUpBytes) {
+  const Cpu before = SelectedCpu();
+  ASSERT_TRUE(ForceCpu(Cpu::kAvx2).ok());
+  for (const Matrix& x : {Make(30), Make(31).Rows(1, 2900)})
+    for (const std::string name : {"sum", "colSums", "rowSums", "rowMaxs", "rowMins", "colMaxs"})
+      CodesCall(name, {x}).Expect();
+  ASSERT_TRUE(ForceCpu(before).ok());
 }
 
 TEST_P(CodesTest, PartsOfReductionsFinishToTheSameBytes) {
