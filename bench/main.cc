@@ -6,6 +6,7 @@
 #include <thread>
 
 #include "bench/actors.h"
+#include "bench/compression.h"
 #include "bench/control.h"
 #include "bench/convolution.h"
 #include "bench/distributed.h"
@@ -31,7 +32,7 @@ int main(int argc, char** argv) {
   BenchOptions options;
   options.threads = static_cast<int>(std::thread::hardware_concurrency());
   std::string name;
-  bool has_cells = false;
+  bool has_cells = false, is_full = false;
   heddle::bench::MemoryBenchOptions memory;
   std::vector<std::string> files;
   // What another process of this program is to do.
@@ -41,6 +42,8 @@ int main(int argc, char** argv) {
     const std::string word = argv[i];
     if (word == "--json")
       options.json = true;
+    else if (word == "--full")
+      is_full = true;
     else if (word == "--rounds" && i + 1 < argc)
       options.rounds = std::max(1, std::atoi(argv[++i]));
     else if (word == "--threads" && i + 1 < argc)
@@ -70,6 +73,7 @@ int main(int argc, char** argv) {
       name = "?";
   }
   if (name == "operators") return heddle::bench::RunOperators(options);
+  if (name == "compression") return heddle::bench::RunCompression(options, is_full);
   if (name == "control") return heddle::bench::RunControl(options);
   if (name == "distributed") return heddle::bench::RunDistributed(options, files);
   if (name == "actors") return heddle::bench::RunActors(options);
@@ -95,6 +99,7 @@ int main(int argc, char** argv) {
   if (name == "optimizer" && !files.empty()) return heddle::bench::RunOptimizer(options, files);
   std::fputs(
       "usage: heddle-bench operators|fusion|precision|transforms [--json] [--threads N] [--cells N] [--only TEXT]\n"
+      "       heddle-bench compression [--full] [--json] [--threads N] [--rounds N] [--only TEXT] [--data FOLDER]\n"
       "       heddle-bench control [--json] [--threads N] [--rounds N] [--only TEXT]\n"
       "       heddle-bench distributed [--json] [--rounds N] [--only TEXT] [FILE.dml...]\n"
       "       heddle-bench transport [--json] [--rounds N] [--only BYTES|messages|all-reduce]\n"

@@ -146,6 +146,12 @@ Result<EngineOptions> CompleteOptions(EngineOptions options) {
   return options;
 }
 
+Status SetCompression(std::string_view mode, SessionOptions* session) {
+  if (mode != "auto" && mode != "off") return Usage("compress takes auto or off, not '{}'", mode);
+  if (mode == "auto") session->disabled_passes.emplace_back(compiler::kPlainStorage);
+  return OkStatus();
+}
+
 Result<std::unique_ptr<Engine>> Engine::Create(EngineOptions options) {
   HEDDLE_ASSIGN_OR_RETURN(options, CompleteOptions(std::move(options)));
   WarnOfMemory(options.session, options.warn);

@@ -50,6 +50,11 @@ struct EngineOptions {
 /// ("fusion takes ...", "library: there is no folder ...").
 Result<EngineOptions> CompleteOptions(EngineOptions options);
 
+/// What the option `compress` says: "auto" has matrices that loops read stored by groups of columns where
+/// that pays (docs/compression.md), "off", the default, only those of compress(). kUsage for another word, as
+/// of CompleteOptions.
+Status SetCompression(std::string_view mode, SessionOptions* session);
+
 /// A script and its parameters.
 struct Script {
   std::string text;

@@ -29,8 +29,7 @@ namespace heddle::ops {
   Operator(kCategoricalMask)       \
   Operator(kColumnNames)           \
   Operator(kCompareFrames)         \
-  Operator(kCompressForm)          \
-  Operator(kDecompressForm)        \
+  Operator(kCompress)              \
   Operator(kQuantizeForm)          \
   Operator(kContains)              \
   Operator(kConv2d)                \
@@ -39,6 +38,7 @@ namespace heddle::ops {
   Operator(kCovariance)            \
   Operator(kCumsumprod)            \
   Operator(kCumulativeBackward)    \
+  Operator(kDecompress)            \
   Operator(kDetectSchema)          \
   Operator(kDeterminant)           \
   Operator(kDeterminantBackward)   \
@@ -52,6 +52,7 @@ namespace heddle::ops {
   Operator(kGroupAggregate)        \
   Operator(kHistograms)            \
   Operator(kInterQuartileMean)     \
+  Operator(kLocalForm)             \
   Operator(kLowerTriangle)         \
   Operator(kLstm)                  \
   Operator(kLstmBackward)          \

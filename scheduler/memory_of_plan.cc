@@ -6,10 +6,10 @@
 
 #include "core/programs/staged_tasks.h"
 #include "core/values/sizes.h"
+#include "ops/base/held_bytes.h"
 #include "ops/base/operator.h"
 #include "ops/base/stages.h"
 #include "ops/panels/staged_run.h"
-#include "ops/product/product_of_panels.h"
 #include "scheduler/panel_lists.h"
 #include "scheduler/plan_memory.h"
 #include "scheduler/plan_passes.h"
@@ -59,8 +59,7 @@ int64_t HeldOfPanels(const Plan& plan, const Task& task) {
   if (task.phase != Phase::kPanels && !IsStageInPanels(plan, task)) return 0;
   const StagedNode* const staged = FindStaged(plan, task.node);
   if (staged == nullptr) {
-    const Scalar* const held = plan.graph[task.node].FindAttribute(ops::kHeldBytes);
-    return held == nullptr ? 0 : held->AsInteger();
+    return ops::HeldBytesOf(plan.graph[task.node], 0);
   }
   const Node& node = plan.graph[task.node];
   std::vector<ValueInfo> infos;
@@ -102,51 +101,73 @@ bool ReadsIntoPanel(const Plan& plan, const Task& unpack) {
 
 // Panels that are read may be put together, those that are collected are joined until they have a megabyte,
 // and one that leaves is there until it is written.
-int64_t InTransit(const Plan& plan, const Task& task) {
+InTransit InTransitOf(const Plan& plan, const Task& task) {
   constexpr int64_t kJoined = int64_t{1} << 20;
-  if (plan.streams[task.id.stream()].kind != StreamKind::kDisk) return 0;
-  int64_t bytes = 0;
+  InTransit held;
+  if (plan.streams[task.id.stream()].kind != StreamKind::kDisk) return held;
   if (task.kind == TaskKind::kUnpack && !ReadsIntoPanel(plan, task))
     for (const RegisterId id : task.produced)
-      bytes = std::max(bytes, BlockBytesOf(plan.registers[static_cast<size_t>(id)].info));
+      held.of_panels = std::max(held.of_panels, BlockBytesOf(plan.registers[static_cast<size_t>(id)].info));
   if (task.kind == TaskKind::kAccumulate && task.phase == Phase::kPanels) {
-    bytes = BlockBytesOf(plan.registers[static_cast<size_t>(task.consumed[0])].info);
-    if (bytes < kJoined) bytes += 2 * kJoined;
+    held.of_panels = BlockBytesOf(plan.registers[static_cast<size_t>(task.consumed[0])].info);
+    if (held.of_panels < kJoined) held.fixed = 2 * kJoined;
   }
-  return bytes;
+  return held;
 }
 
 // What a write holds of rows that pass: those that wait for others to become a block of the file, and both
 // joined. One that reads a handle has the rows that it reads, too, and those that they are put together from.
-int64_t HeldByWrite(const Plan& plan, const Task& task, const std::vector<bool>& handles) {
-  constexpr int64_t kWaiting = int64_t{2} << 20, kReadAtOnce = int64_t{4} << 20;
-  if (task.node == kNoNode || !ops::HasRole(plan.graph[task.node], ops::Role::kWrite)) return 0;
-  if (task.kind == TaskKind::kAccumulate) return kWaiting;
-  int64_t bytes = 0;
+InTransit HeldByWrite(const Plan& plan, const Task& task, const std::vector<bool>& handles) {
+  constexpr int64_t kWaiting = int64_t{2} << 20;
+  InTransit held;
+  if (task.node == kNoNode || !ops::HasRole(plan.graph[task.node], ops::Role::kWrite)) return held;
+  if (task.kind == TaskKind::kAccumulate) return {.of_panels = 0, .fixed = kWaiting};
+  const int64_t most = ops::HeldBytesOf(plan.graph[task.node], ops::kMostHeldByWrite);
   for (const RegisterId id : task.consumed)
     if (id >= 0 && handles[static_cast<size_t>(id)])
-      bytes = kWaiting + 2 * std::min(kReadAtOnce, KnownBytes(plan.registers[static_cast<size_t>(id)].info));
-  return bytes;
+      held = {.of_panels = std::min(
+                  most, SaturatingProduct(2, KnownBytes(plan.registers[static_cast<size_t>(id)].info))),
+              .fixed = kWaiting};
+  return held;
+}
+
+void MakeAtLeast(const InTransit& other, InTransit* most) {
+  if (SaturatingSum(other.of_panels, other.fixed) > SaturatingSum(most->of_panels, most->fixed))
+    *most = other;
 }
 
 }  // namespace
+
+InTransit InTransitOn(const Plan& plan, int32_t rank) {
+  const std::vector<bool> handles = HandlesOf(plan);
+  const TaskRange range = TasksOfRank(plan, rank);
+  // One panel is read while another one is computed with, or written. Several writes of a pass append to
+  // their files side by side.
+  InTransit read, computed;
+  int64_t waiting = 0;
+  for (size_t i = range.first; i < range.last; ++i) {
+    const Task& task = plan.tasks[i];
+    const InTransit by_write = HeldByWrite(plan, task, handles);
+    if (task.kind == TaskKind::kAccumulate)
+      waiting = SaturatingSum(waiting, by_write.fixed);
+    else
+      MakeAtLeast(by_write, &computed);
+    MakeAtLeast(InTransitOf(plan, task), task.kind == TaskKind::kUnpack ? &read : &computed);
+    MakeAtLeast({.of_panels = HeldOfPanels(plan, task), .fixed = 0}, &computed);
+  }
+  return {.of_panels = SaturatingSum(read.of_panels, computed.of_panels),
+          .fixed = SaturatingSum(SaturatingSum(read.fixed, computed.fixed), waiting)};
+}
 
 MemoryOfPlan MemoryOn(const Plan& plan, int32_t rank, int threads) {
   MemoryOfPlan memory;
   const std::vector<bool> handles = HandlesOf(plan);
   const TaskRange range = TasksOfRank(plan, rank);
   const bool has_disk = HasDisk(plan);
-  int64_t most_read = 0, most_collected = 0, waiting = 0;
   for (size_t i = range.first; i < range.last; ++i) {
     const Task& task = plan.tasks[i];
     const double working = WorkingBytesOf(plan, task) + PayloadsAtWork(plan, task, threads);
     memory.working = std::max(memory.working, static_cast<int64_t>(std::min(working, 9e18)));
-    int64_t& transit = task.kind == TaskKind::kUnpack ? most_read : most_collected;
-    const bool appends = task.kind == TaskKind::kAccumulate;  // Several writes of a pass do so side by side.
-    const int64_t held_by_write = HeldByWrite(plan, task, handles);
-    if (appends) waiting += held_by_write;
-    transit =
-        std::max({transit, InTransit(plan, task), HeldOfPanels(plan, task), appends ? 0 : held_by_write});
     const bool makes_panels = task.phase == Phase::kPanels || IsStageInPanels(plan, task);
     for (const RegisterId id : task.produced) {
       const Register& reg = plan.registers[static_cast<size_t>(id)];
@@ -156,7 +177,8 @@ MemoryOfPlan MemoryOn(const Plan& plan, int32_t rank, int threads) {
   }
   const auto at = static_cast<size_t>(rank);
   memory.values = at < plan.pool_bytes.size() ? plan.pool_bytes[at] : 0;
-  memory.in_transit = most_read + most_collected + waiting;
+  const InTransit in_transit = InTransitOn(plan, rank);
+  memory.in_transit = SaturatingSum(in_transit.of_panels, in_transit.fixed);
   return memory;
 }
 

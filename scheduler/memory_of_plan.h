@@ -13,7 +13,7 @@ namespace heddle::scheduler {
 struct MemoryOfPlan {
   /// Plan::pool_bytes.
   int64_t values = 0;
-  /// What the panel store holds beside its room while it reads, joins and writes panels of the plan.
+  /// InTransitOn(), both of it.
   int64_t in_transit = 0;
   /// About the most that an operator works with beside them: what it states (Operator::working_bytes), and
   /// payloads of reductions on their way (ops/reduction/reduction_tasks.h).
@@ -23,6 +23,17 @@ struct MemoryOfPlan {
 };
 /// `threads` compute on a rank.
 MemoryOfPlan MemoryOn(const Plan& plan, int32_t rank, int threads);
+
+/// What is held of panels on a rank beside the values of a plan, in bytes: by the panel store while it reads,
+/// joins and writes them, and by operators that act once on panels.
+struct InTransit {
+  /// As much as the sizes of panels say.
+  int64_t of_panels = 0;
+  /// Pieces of about a megabyte, at most so many, whatever the plan: a plan that has room for the rest is not
+  /// refused for them.
+  int64_t fixed = 0;
+};
+InTransit InTransitOn(const Plan& plan, int32_t rank);
 
 /// Which registers of a plan hold a handle to panels (core/values/row_panels.h), each with a bit.
 std::vector<bool> HandlesOf(const Plan& plan);

@@ -11,10 +11,10 @@
 
 #include "core/programs/task_places.h"
 #include "core/values/sizes.h"
+#include "ops/base/held_bytes.h"
 #include "ops/base/operator.h"
 #include "ops/base/split.h"
 #include "ops/base/stages.h"
-#include "ops/product/product_of_panels.h"
 #include "scheduler/panel_lists.h"
 #include "scheduler/panel_roles.h"
 #include "scheduler/panel_transfers.h"

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "core/values/sizes.h"
+#include "ops/base/held_bytes.h"
 #include "ops/base/split.h"
 #include "ops/base/stages.h"
 #include "ops/panels/staged_run.h"
@@ -16,7 +17,7 @@ namespace heddle::scheduler {
 namespace {
 
 constexpr RegisterId kNone = -1;
-constexpr int64_t kLeastHeldOfBlocks = 64 << 10;
+constexpr int64_t kLeastHeldOfBlocks = 64 << 10;  // Or of rows that a write reads.
 
 bool SameRows(const TaskRole& a, const TaskRole& b) { return a.begin == b.begin && a.end == b.end; }
 
@@ -45,6 +46,9 @@ PanelRoles::PanelRoles(const Plan& plan, const PanelOptions& options)
   FindRegions();
   for (size_t i = 0; i < tasks_.size(); ++i) MakeAtOnce(i);
   for (PanelRegion& region : regions_) ChooseHeight(&region);
+  for (size_t i = 0; i < tasks_.size(); ++i)
+    if (ReadsHandleToWrite(i))
+      roles_[i].held_bytes = std::clamp(options_.pass_bytes, kLeastHeldOfBlocks, ops::kMostHeldByWrite);
 }
 
 const ValueInfo& PanelRoles::InfoOf(RegisterId id) const { return plan_.registers[Index(id)].info; }
@@ -177,6 +181,14 @@ bool PanelRoles::HasRoleOfPanels(size_t i, ops::RowRule rule) {
     is_wanted |= TakesPanels(i, input) && IsWanted(task.consumed[input]);
   if (!is_wanted) role.stages.reset();
   return is_wanted;
+}
+
+// Whether the task is a write, or a stage of one, that reads its rows from a handle a few at a time.
+bool PanelRoles::ReadsHandleToWrite(size_t i) const {
+  const Node* const node = NodeOf(tasks_[i]);
+  if (node == nullptr || !ops::HasRole(*node, ops::Role::kWrite) || roles_[i].appends) return false;
+  if (tasks_[i].consumed.empty() || tasks_[i].consumed[0] == kNone) return false;
+  return IsPanelled(tasks_[i].consumed[0]) || IsHandle(tasks_[i].consumed[0]);
 }
 
 bool PanelRoles::HasRole(size_t i) const {

@@ -120,6 +120,7 @@ class PanelRoles {
   bool IsWanted(RegisterId id) const;
   bool HasRoleOfPanels(size_t i, ops::RowRule rule);
   bool FindRoleOfTransfer(size_t i);
+  bool ReadsHandleToWrite(size_t i) const;
   bool HasRole(size_t i) const;
   void FindStagesOfRanks();
   const StagedPanels* StagesOfRanks(const Task& task) const;

@@ -43,25 +43,14 @@ std::vector<NodeId> WholeAlthoughSplit(const Graph& graph, const std::vector<Pla
   return whole;
 }
 
-// A panel whose rows are partly in memory is put together: so much is there beside the registers.
-void AddScratch(Plan* plan) {
-  std::vector<int64_t> scratch(plan->peak_bytes.size(), 0);
-  for (const Task& task : plan->tasks) {
-    scratch[task.id.rank()] = std::max(scratch[task.id.rank()], HeldOfPanels(*plan, task));
-    if (plan->streams[task.id.stream()].kind != StreamKind::kDisk || task.kind != TaskKind::kUnpack) continue;
-    for (const RegisterId id : task.produced)
-      scratch[task.id.rank()] =
-          std::max(scratch[task.id.rank()], plan->registers[static_cast<size_t>(id)].bytes);
-  }
-  for (size_t rank = 0; rank < scratch.size(); ++rank)
-    plan->peak_bytes[rank] = SaturatingSum(plan->peak_bytes[rank], scratch[rank]);
-}
-
 // Slots, places in memory and what they need in all.
 Status Complete(Plan* plan, const ScheduleOptions& options) {
   HEDDLE_RETURN_IF_ERROR(AssignSlots(plan));
   PlanMemory(plan);
-  AddScratch(plan);
+  for (int32_t rank = 0; rank < plan->ranks && options.in_panels; ++rank) {
+    int64_t& peak = plan->peak_bytes[static_cast<size_t>(rank)];
+    peak = SaturatingSum(peak, InTransitOn(*plan, rank).of_panels);
+  }
   HEDDLE_DEBUG_CHECK(CheckLive(*plan).ok(), "guard edges follow plan order, so the plan stays live");
   return CheckMemory(*plan, options.memory_bytes);
 }

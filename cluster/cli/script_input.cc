@@ -50,6 +50,8 @@ std::vector<Option> PlanOptions() {
        "cells of matrices: double or single (half the memory; rounded cells)"},
       {"fusion", Kind::kValue, "MODE", "off, all, no-redundancy or cost (default: cost; same results)"},
       {"fusion-seed", Kind::kValue, "N", "fuse at random instead, for tests"},
+      {"compress", Kind::kValue, "MODE",
+       "auto: what loops read is stored by groups of columns where that pays; off (default); same results"},
       {"require-streaming", Kind::kFlag, "", "refuse plans in panels in which a value is whole"},
       {"panel-bytes", Kind::kValue, "SIZE",
        "let all values pass in panels, so large a pass, whatever the memory; for tests"},
@@ -222,6 +224,9 @@ Result<engine::EngineOptions> ReadEngineOptions(const Arguments& arguments, int 
                           arguments.Bytes("min-distributed-bytes", session.min_distributed_bytes));
   HEDDLE_ASSIGN_OR_RETURN(session.seed, arguments.Integer("seed", -1, -1, INT64_MAX));
   session.disabled_passes = arguments.rest("disable-pass");
+  if (Status status = engine::SetCompression(arguments.Value("compress").value_or("off"), &session);
+      !status.ok())
+    return AsOption(status);
   session.cpu = arguments.Value("cpu").value_or("");
   HEDDLE_RETURN_IF_ERROR(ReadFusion(arguments, &session));
   const std::string precision = arguments.Value("precision").value_or("double");

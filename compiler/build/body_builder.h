@@ -221,7 +221,7 @@ class BodyBuilder {
   NodeId BuildBuiltin(const Expression& call, const ops::Operator& builtin);
   /// The node of the call, whether it has one result or is a tuple.
   NodeId BuildBuiltinNode(const Expression& call, const ops::Operator& builtin);
-  std::vector<NodeId> BuildSameAndTypes(const Expression& call);
+  std::vector<NodeId> BuildSameAndTypes(const Expression& call, const ops::Operator& builtin);
   std::vector<NodeId> BuildTuple(const Expression& call, const ops::Operator& builtin, size_t count);
   void BuildBuiltinResults(const Statement& statement, const ops::Operator& builtin);
   NodeId BuildPositional(const Expression& call, const ops::Operator& builtin);
@@ -231,7 +231,7 @@ class BodyBuilder {
   void NumbersOfTexts(std::vector<NodeId>* inputs);
   NodeId BuildOuter(const Expression& call);
   NodeId BuildTable(const Expression& call);
-  NodeId BuildSame(const Expression& call);
+  NodeId BuildSame(const Expression& call, const ops::Operator& builtin);
   NodeId BuildQuantized(const Expression& call);
   NodeId BuildSample(const Expression& call, const ops::Operator& builtin);
   bool NumbersRows(NodeId node);

@@ -49,7 +49,7 @@ NodeId BodyBuilder::BuildBuiltinNode(const Expression& call, const ops::Operator
     case ops::CallForm::kVariadic: return BuildVariadic(call, builtin);
     case ops::CallForm::kMinMax: return BuildMinMax(call, builtin);
     case ops::CallForm::kOuter: return BuildOuter(call);
-    case ops::CallForm::kSame: return BuildSame(call);
+    case ops::CallForm::kSame: return BuildSame(call, builtin);
     case ops::CallForm::kQuantize: return BuildQuantized(call);
     case ops::CallForm::kTable: return BuildTable(call);
     case ops::CallForm::kSample: return BuildSample(call, builtin);
@@ -360,15 +360,19 @@ NodeId BodyBuilder::BuildSample(const Expression& call, const ops::Operator& bui
 }
 
 // compress(X), compress(X, M) and the like: how the reference engine stores a value.
-NodeId BodyBuilder::BuildSame(const Expression& call) {
+// compress(X, M), decompress(X), local(X). How a frame or a list is stored nobody chooses.
+NodeId BodyBuilder::BuildSame(const Expression& call, const ops::Operator& builtin) {
   const std::vector<NodeId> inputs = BuildArguments(call);
-  if (!CheckCount(call, 1, call.name == "compress" ? 2 : 1)) return ErrorNode(call.range);
-  if (InfoOf(inputs[0]).IsScalar()) {
+  const size_t most = ops::ParseParameters(builtin.parameters).size();
+  if (!CheckCount(call, 1, most)) return ErrorNode(call.range);
+  const ValueInfo& info = InfoOf(inputs[0]);
+  if (info.IsScalar()) {
     Error(call.arguments[0].value->range,
           fmt::format("the argument of {}() must be a matrix, not a scalar", call.name));
     return ErrorNode(call.range);
   }
-  return inputs[0];
+  if (builtin.infer == nullptr || info.IsFrame() || info.data_type == DataType::kList) return inputs[0];
+  return block_.Add(std::string(builtin.name), {inputs[0]}, At(call.name_range));
 }
 
 // quantize_compress(X, s): how many whole steps of 1 / s the cells are; s is a number, or has one for each

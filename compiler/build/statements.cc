@@ -166,8 +166,8 @@ void BodyBuilder::BuildMultiAssign(const Statement& statement) {
 }
 
 // [C, M] = compress(X): X, and the types of its columns.
-std::vector<NodeId> BodyBuilder::BuildSameAndTypes(const Expression& call) {
-  const NodeId same = BuildSame(call);
+std::vector<NodeId> BodyBuilder::BuildSameAndTypes(const Expression& call, const ops::Operator& builtin) {
+  const NodeId same = BuildSame(call, builtin);
   const SourcePosition at = At(call.name_range);
   const NodeId frame = InfoOf(same).data_type == DataType::kFrame ? same : block_.Add("as.frame", {same}, at);
   return {same, block_.Add("typeof", {frame}, at)};
@@ -192,7 +192,7 @@ void BodyBuilder::BuildBuiltinResults(const Statement& statement, const ops::Ope
   if (statement.targets.size() == 1 && builtin.results == 1)
     return AssignTo(statement.targets[0], BuildBuiltin(call, builtin));
   const std::vector<NodeId> results = builtin.form == ops::CallForm::kSame
-                                          ? BuildSameAndTypes(call)
+                                          ? BuildSameAndTypes(call, builtin)
                                           : BuildTuple(call, builtin, statement.targets.size());
   const bool has_index = std::any_of(statement.targets.begin(), statement.targets.end(),
                                      [](const Target& target) { return target.index != nullptr; });

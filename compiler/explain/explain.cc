@@ -7,6 +7,8 @@
 #include <map>
 #include <vector>
 
+#include "compiler/explain/explain_compression.h"
+#include "compiler/optimize/static/static_pass.h"
 #include "compiler/recursion/recognise.h"
 #include "ops/base/operator.h"
 
@@ -320,7 +322,17 @@ Result<std::string> Explain(std::string text, const CompileOptions& options, std
                             Diagnostics* diagnostics, const PlanningOptions& planning) {
   HEDDLE_RETURN_IF_ERROR(CheckLevel(level));
   if (IsOfFusion(level)) {
-    HEDDLE_ASSIGN_OR_RETURN(Program program, CompileScript(std::move(text), options, diagnostics));
+    CompileOptions observed = options;
+    WrittenCompressions written;
+    observed.observe = [&](std::string_view name, const Program& program) {
+      if (name == "build") written = FindCompressions(program);
+    };
+    HEDDLE_ASSIGN_OR_RETURN(Program program, CompileScript(std::move(text), observed, diagnostics));
+    if (level == "compression") {
+      PropagateShapes(&program, diagnostics, planning.files);
+      HEDDLE_RETURN_IF_ERROR(diagnostics->HasErrors() ? diagnostics->ToStatus() : OkStatus());
+      return ExplainCompression(program, written, planning);
+    }
     return ExplainFusion(std::move(program), level, options.disabled_passes, planning);
   }
   std::string result;

@@ -19,8 +19,10 @@ namespace compiler {
 
 /// The levels of `explain` that show what fusion makes of each block: "fusion" (candidates, partitions,
 /// choice), "cost" (the same with every alternative's cost), "codegen" (the code of every region),
-/// "distribution" (where each value is, and why) and "memory" (what streams, is spilled or is whole).
-inline constexpr std::string_view kFusionLevels[] = {"fusion", "cost", "codegen", "distribution", "memory"};
+/// "distribution" (where each value is, and why), "memory" (what streams, is spilled or is whole) and
+/// "compression" (what is stored by groups of columns, and why).
+inline constexpr std::string_view kFusionLevels[] = {"fusion",       "cost",   "codegen",
+                                                     "distribution", "memory", "compression"};
 
 /// The options that a run would plan with; those levels show its plans.
 struct PlanningOptions {
@@ -38,8 +40,8 @@ struct PlanningOptions {
   std::function<Result<std::string>(const Program& program)> memory_of = {};
 };
 
-/// The text of one of them. Sizes are those known without running: reads are looked up for their sizes.
-/// Blocks whose sizes only a run tells are named as such.
+/// The text of one of them, but of "compression" (explain_compression.h). Sizes are those known without
+/// running: reads are looked up for their sizes. Blocks whose sizes only a run tells are named as such.
 Result<std::string> ExplainFusion(Program program, std::string_view level,
                                   const std::set<std::string, std::less<>>& disabled_passes,
                                   const PlanningOptions& planning);

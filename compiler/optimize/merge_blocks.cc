@@ -89,9 +89,10 @@ void MergeSequence(std::vector<Block>& blocks) {
 
 }  // namespace
 
+// What an earlier block has compressed is read through where a later one of the same run reads it.
 Status MergeBlocks(Program* program) {
   ForEachSequence(program, MergeSequence);
-  return OkStatus();
+  return ReadThroughStorage(program);
 }
 
 }  // namespace heddle::compiler

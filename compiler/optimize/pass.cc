@@ -12,6 +12,8 @@ namespace {
 
 constexpr Pass kPasses[] = {
     {"drop-unread", nullptr, DropUnreadValues, "first: on what the script names, not on what passes leave"},
+    {"read-through-storage", nullptr, ReadThroughStorage,
+     "before everything that looks at operators; again behind merge-blocks"},
     {"inline-functions", nullptr, InlineFunctions, "what is around a call is known in the function"},
     {"propagate-constants", nullptr, PropagateConstants, "settles predicates and sizes"},
     {"fold-constants", FoldConstants, nullptr, "turns predicates into literals"},
@@ -30,17 +32,20 @@ constexpr Pass kPasses[] = {
     {"share", ShareCommonSubexpressions, nullptr, "after everything that makes nodes equal"},
     {"remove-dead", RemoveDeadNodes, nullptr, "sweeps what the others left behind"},
     {"remove-unread", nullptr, RemoveUnreadAssignments, "what only a dead branch or node read is unread"},
+    {"compress-loops", nullptr, CompressBeforeLoops, "on the final operators of loops"},
     {"split-sums", nullptr, SplitSums, "on the final blocks: nothing joins the parts again"},
     {"mark-dead", nullptr, MarkDeadVariables, "last: describes the final blocks"},
 };
 
-// One decides which errors there are, one makes what the others rely on, switching the last one off would
+// One decides which errors there are, two make what the others rely on, switching the last one off would
 // only leak memory.
 bool IsRequired(std::string_view pass) {
-  return pass == "drop-unread" || pass == "cell-operands" || pass == "mark-dead";
+  return pass == "drop-unread" || pass == "read-through-storage" || pass == "cell-operands" ||
+         pass == "mark-dead";
 }
 
 bool IsLeftOut(const Pass& pass, const PassOptions& options) {
+  if (pass.name == "compress-loops" && !options.disabled.contains(kPlainStorage)) return true;
   return options.disabled.contains(pass.name) && !IsRequired(pass.name);
 }
 
@@ -88,6 +93,7 @@ std::vector<std::string> NamesToDisable() {
   for (const std::span<const Rule> rules : {ExactRules(), OrderRules()})
     for (const Rule& rule : rules) names.emplace_back(rule.name);
   names.emplace_back(kBatchedRecursion);
+  names.emplace_back(kPlainStorage);
   return names;
 }
 

@@ -38,8 +38,11 @@ struct Pass {
 std::span<const Pass> Passes();
 /// No pass: whether the session runs structural recursion in batches (docs/recursion.md). Keeps bits.
 constexpr std::string_view kBatchedRecursion = "recursion";
-/// Everything that PassOptions::disabled may name: the passes that can be left out, the rules, and
-/// kBatchedRecursion.
+/// No pass: whether what loops read is stored as it was made. Left out (`--compress auto`), the pass
+/// "compress-loops" runs (docs/compression.md). Keeps bits.
+constexpr std::string_view kPlainStorage = "plain-storage";
+/// Everything that PassOptions::disabled may name: the passes that can be left out, the rules,
+/// kBatchedRecursion and kPlainStorage.
 std::vector<std::string> NamesToDisable();
 
 /// Runs the table over a whole program and verifies each graph after each pass: the pass that broke a graph
@@ -69,6 +72,10 @@ class NewBlocks {
 /// Removes values that no statement names, also those that would fail, and calls of functions for nothing but
 /// such values (drop_unread.cc). Cannot be switched off: it decides which errors a script has.
 Status DropUnreadValues(Program* program);
+/// Operators of a block that read the result of compress() or decompress() read its input instead: what is
+/// stored otherwise is what variables hold behind the block (read_through_storage.cc). Cannot be switched
+/// off: the rules would see another graph where a script has compress(). Keeps bits.
+Status ReadThroughStorage(Program* program);
 /// Calls of functions that are called once, or that are a few operators, become the functions' blocks
 /// (inline_functions.cc says which). Keeps bits, but for rand() without a seed.
 Status InlineFunctions(Program* program);
@@ -111,6 +118,10 @@ Result<Graph> RemoveDeadNodes(Graph graph, const PassOptions& options);
 /// Removes assignments that nothing reads, then blocks and for loops that are left empty, until nothing
 /// changes (liveness.h). Keeps bits.
 Status RemoveUnreadAssignments(Program* program);
+/// Matrices that loops read and do not change are compressed before them (compress_loops.cc), the run knowing
+/// whether it pays. Only where kPlainStorage is left out. Keeps bits, but for rand() without a seed, which
+/// depends on the number of blocks run. Needs: types and sizes.
+Status CompressBeforeLoops(Program* program);
 /// Blocks in which iterations of an independent parfor add to sums become two: what is computed, and what
 /// adds it up (split_sums.h). Keeps bits.
 Status SplitSums(Program* program);

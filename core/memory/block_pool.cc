@@ -25,9 +25,14 @@ constexpr int64_t kSmallest = 64;
 constexpr int kPlainClasses = 7;                // 64 ... 4096
 constexpr int64_t kLargest = int64_t{1} << 47;  // More than any address space we run in.
 
-// A fresh mapping; aligned to a huge page and made of huge pages when it is as large as one. nullptr on
-// failure.
-void* Map(int64_t bytes) {
+// Under smaller limits, chunks are not made of huge pages: the first block that is cut from one would take a
+// huge page of memory, which is as much as 34 MiB for one block of each class, and the budget is charged for
+// blocks.
+constexpr int64_t kLeastLimitForHugeChunks = int64_t{512} << 20;
+
+// A fresh mapping; aligned to a huge page when it is as large as one, and then made of huge pages or of none.
+// nullptr on failure.
+void* Map(int64_t bytes, bool of_huge_pages) {
   const bool huge = bytes >= kHugePage;
   const auto length = static_cast<size_t>(huge ? bytes + kHugePage : bytes);
   void* const mapped =
@@ -41,8 +46,8 @@ void* Map(int64_t bytes) {
   if (before > 0) munmap(mapped, before);
   if (after > 0) munmap(reinterpret_cast<void*>(aligned + static_cast<size_t>(bytes)), after);
   void* const block = reinterpret_cast<void*>(aligned);
-  madvise(block, static_cast<size_t>(bytes),
-          MADV_HUGEPAGE);  // Only a wish: without huge pages all is slower, not wrong.
+  // Only a wish: without huge pages all is slower, not wrong.
+  madvise(block, static_cast<size_t>(bytes), of_huge_pages ? MADV_HUGEPAGE : MADV_NOHUGEPAGE);
   return block;
 }
 
@@ -144,12 +149,12 @@ void* BlockPool::TakeFree(int index) {
 
 void* BlockPool::TakeFresh(int index) {
   const int64_t bytes = BytesOfClass(index);
-  if (index >= kSmallClasses) return Map(bytes);
+  if (index >= kSmallClasses) return Map(bytes, /*of_huge_pages=*/true);
   SizeClass& size_class = classes_[static_cast<size_t>(index)];
   const std::lock_guard lock(size_class.mutex);
   const int64_t chunk_bytes = ChunkBytes(index);
   if (size_class.cut == nullptr || ChunkOf(&size_class, size_class.cut).cut_bytes + bytes > chunk_bytes) {
-    size_class.cut = static_cast<char*>(Map(chunk_bytes));
+    size_class.cut = static_cast<char*>(Map(chunk_bytes, budget_->limit() >= kLeastLimitForHugeChunks));
     if (size_class.cut == nullptr) return nullptr;
     const auto behind = std::upper_bound(size_class.chunks.begin(), size_class.chunks.end(), size_class.cut,
                                          [](char* begin, const Chunk& chunk) { return begin < chunk.begin; });

@@ -177,6 +177,12 @@ bool FitsInBlocks(const Result<Plan>& plan, int64_t memory_bytes) {
   return std::all_of(most.begin(), most.end(), [&](int64_t bytes) { return bytes <= room; });
 }
 
+// What is left of the memory for a plan; little enough for any plan of scalars where nothing is.
+int64_t MemoryBeside(int64_t memory_bytes, int64_t beside) {
+  if (memory_bytes == 0) return 0;
+  return std::max(memory_bytes - beside, scheduler::LeastPanelledBytes(memory_bytes));
+}
+
 // Adds the time of its life to a sum.
 class TimeIn {
  public:
@@ -281,8 +287,13 @@ uint64_t BlockCompiler::KeyOf(uint64_t history, const Graph& graph, const Variab
   return hash == 0 ? 1 : hash;
 }
 
+uint64_t BlockCompiler::KeyBeside(uint64_t key, int64_t beside) {
+  return beside == 0 ? key : FoldHash(key, static_cast<uint64_t>(beside)) | 1;
+}
+
 Result<Plan> BlockCompiler::MakePlan(const Graph& graph, const VariableTable& frame,
-                                     const std::map<std::string, Distribution>& wanted, NodeId boundary) {
+                                     const std::map<std::string, Distribution>& wanted, NodeId boundary,
+                                     int64_t beside) {
   const TimeIn planning(*clock_, &planning_ns_);
   const auto [first, second] = Parted(graph, boundary);
   HEDDLE_ASSIGN_OR_RETURN(Graph optimized, RunPasses(options_, second));
@@ -296,6 +307,8 @@ Result<Plan> BlockCompiler::MakePlan(const Graph& graph, const VariableTable& fr
 
   compiler::FuseReport report;
   scheduler::ScheduleOptions options = ScheduleOptionsOf(options_);
+  const int64_t memory = MemoryBeside(MemoryOf(options_), beside);
+  if (options.memory_bytes > 0) options.memory_bytes = memory;
   options.live_out = wanted;
   options.panelled = PanelsIn(inferred.graph, frame);
   const auto make = [&](bool in_panels) -> Result<Plan> {
@@ -311,11 +324,11 @@ Result<Plan> BlockCompiler::MakePlan(const Graph& graph, const VariableTable& fr
     return scheduler::Schedule(fused, DistributionsIn(fused, frame), options);
   };
   const bool must_be_in_panels = !options.panelled.empty() || options_.panel_bytes > 0;
-  if (must_be_in_panels) options.memory_bytes = MemoryOf(options_);
+  if (must_be_in_panels) options.memory_bytes = memory;
   Result<Plan> plan = make(must_be_in_panels);
-  const bool fits = Fits(plan, MemoryOf(options_));
-  if (!must_be_in_panels && (!fits || !FitsInBlocks(plan, MemoryOf(options_)))) {
-    options.memory_bytes = MemoryOf(options_);
+  const bool fits = Fits(plan, memory);
+  if (!must_be_in_panels && (!fits || !FitsInBlocks(plan, memory))) {
+    options.memory_bytes = memory;
     compiler::FuseReport report_of_whole = std::move(report);
     Result<Plan> in_panels = make(true);
     // Without a limit that the user has set, what does not fit even so is tried: plans count the most that it
@@ -327,6 +340,9 @@ Result<Plan> BlockCompiler::MakePlan(const Graph& graph, const VariableTable& fr
   }
   if (options_.recorded_events > 0 && !report.partitions.empty())
     choices_ = compiler::ToText(report, /*with_costs=*/true);
+  if (plan.status().code() == StatusCode::kResourceExhausted && beside > 0)
+    return plan.status().WithNote(fmt::format(
+        "of {} bytes of memory, variables that it does not read take {}", MemoryOf(options_), beside));
   const int64_t least_bytes =
       options_.panel_bytes > 0 ? options_.panel_bytes : scheduler::LeastPanelledBytes(MemoryOf(options_));
   if (plan.ok() && options_.require_streaming) HEDDLE_RETURN_IF_ERROR(CheckStreams(*plan, least_bytes));

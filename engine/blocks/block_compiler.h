@@ -48,13 +48,17 @@ class BlockCompiler {
   /// The key of the plan of an inferred graph: a hash of the history, of all sizes and formats, and of where
   /// the variables are. Never 0.
   uint64_t KeyOf(uint64_t history, const Graph& graph, const VariableTable& frame) const;
+  /// The key of that plan where `beside` bytes are in use that it does not read.
+  static uint64_t KeyBeside(uint64_t key, int64_t beside);
   /// The plan of an inferred graph, without its key. `wanted` says for some of the variables that it assigns
   /// on which ranks they have to be; the others stay where they are made. Errors carry their place;
-  /// kResourceExhausted past the budget.
+  /// kResourceExhausted past the memory less `beside`, the bytes of a rank that variables take which it does
+  /// not read.
   /// Of a graph that is two side by side, cut at `boundary` (speculation.h), each half goes through the
   /// passes alone, so that it gets the bits that it has alone.
   Result<Plan> MakePlan(const Graph& graph, const VariableTable& frame,
-                        const std::map<std::string, Distribution>& wanted = {}, NodeId boundary = 0);
+                        const std::map<std::string, Distribution>& wanted = {}, NodeId boundary = 0,
+                        int64_t beside = 0);
   /// The plan that moves variables to the ranks that want them, without its key.
   Result<Plan> MakeExchange(const Graph& graph, const std::map<std::string, Distribution>& wanted,
                             const VariableTable& frame) const;

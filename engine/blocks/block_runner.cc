@@ -103,10 +103,13 @@ Status BlockRunner::RunParts(Entry* entry, VariableTable* frame) {
     if (part->program() != nullptr) {
       HEDDLE_RETURN_IF_ERROR(RunDirectly(part->program(), frame));
     } else {
+      const int64_t beside = BytesBeside(part->graph(), *frame);
       const auto make = [&] {
-        return WithinMemory("a plan", [&] { return compiler_.MakePlan(part->graph(), *frame); });
+        return WithinMemory("a plan",
+                            [&] { return compiler_.MakePlan(part->graph(), *frame, {}, 0, beside); });
       };
-      HEDDLE_RETURN_IF_ERROR(RunByPlan(entry->block, part->key(), make, frame));
+      HEDDLE_RETURN_IF_ERROR(
+          RunByPlan(entry->block, BlockCompiler::KeyBeside(part->key(), beside), make, frame));
     }
     entry->history = FoldHash(entry->history, part->key());
     entry->left = &part->rest();
@@ -246,9 +249,11 @@ Status BlockRunner::RunForAll(int32_t block, const Graph& graph, uint64_t histor
   std::map<std::string, Distribution> everywhere;
   for (const std::string& name : wanted)
     if (options_.ranks > 1) everywhere[name] = Distribution::Each();
-  const uint64_t key = compiler_.KeyOf(FoldHash(compiler_.FirstHistory(block), history), graph, *frame);
+  const int64_t beside = BytesBeside(graph, *frame);
+  const uint64_t key = BlockCompiler::KeyBeside(
+      compiler_.KeyOf(FoldHash(compiler_.FirstHistory(block), history), graph, *frame), beside);
   const auto make = [&] {
-    return WithinMemory("a plan", [&] { return compiler_.MakePlan(graph, *frame, everywhere); });
+    return WithinMemory("a plan", [&] { return compiler_.MakePlan(graph, *frame, everywhere, 0, beside); });
   };
   return RunByPlan(block, key, make, frame);
 }

@@ -7,6 +7,7 @@
 #include <memory>
 #include <string>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "actor/runtime.h"
@@ -19,6 +20,7 @@
 #include "engine/blocks/task_counts.h"
 #include "engine/recursion/graph_runner.h"
 #include "engine/session/session.h"
+#include "engine/variables/bytes_beside.h"
 #include "engine/variables/divergence_guard.h"
 #include "engine/variables/random_seeds.h"
 #include "engine/variables/variables.h"
@@ -100,6 +102,9 @@ class BlockRunner : public GraphRunner {
   /// The calls that are open where its blocks run. Not nullptr where there is a recorder.
   const OpenCalls& calls() const { return calls_; }
   void set_calls(OpenCalls calls) { calls_ = std::move(calls); }
+  /// The variables of the calls that are open, while a program runs: they outlive the next call. Returns
+  /// those of before; nullptr: none.
+  const OpenFrames* set_frames(const OpenFrames* frames) { return std::exchange(frames_, frames); }
   const SessionStatistics& statistics() const { return statistics_; }
 
  private:
@@ -113,6 +118,9 @@ class BlockRunner : public GraphRunner {
     std::vector<std::string> temporaries;                   ///< Of the parts so far.
   };
   using PlanMaker = std::function<Result<Plan>()>;
+
+  // What is in use on a rank that a plan of the graph does not read.
+  int64_t BytesBeside(const Graph& graph, const VariableTable& frame) const;
 
   CompiledBlock& CompiledFor(const Graph& graph);
   Status RunBlock(int32_t block, const Graph& graph, uint64_t variant, VariableTable* frame);
@@ -182,6 +190,7 @@ class BlockRunner : public GraphRunner {
   ProgressBoard* const progress_;
   const std::string thread_name_;
   OpenCalls calls_;
+  const OpenFrames* frames_ = nullptr;
   uint32_t runs_ = 0;  // in the lane
   PlanEnd plan_end_ = PlanEnd::kWell;
   int64_t room_ = INT64_MAX;                                              // Of panels that are kept.

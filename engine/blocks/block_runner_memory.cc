@@ -17,6 +17,11 @@
 
 namespace heddle::engine {
 
+int64_t BlockRunner::BytesBeside(const Graph& graph, const VariableTable& frame) const {
+  return engine::BytesBeside(graph, frame, frames_, options_.ranks,
+                             scheduler::LeastPanelledBytes(MemoryOf(options_)));
+}
+
 Status BlockRunner::PutTogether(Variable* variable) {
   if (variable == nullptr || !variable->value.IsPanels()) return OkStatus();
   const std::shared_ptr<const RowPanels> panels = variable->value.panels();
@@ -67,7 +72,8 @@ Status BlockRunner::MakeRoomBeside(const scheduler::MemoryOfPlan& needed, int64_
   const int64_t memory = MemoryOf(options_);
   const bool is_short = memory > 0 && SaturatingSum(bytes, others()) - in_use > memory;
   if (is_short && environment_.states != nullptr && lane_ == 0) environment_.states->WaitForWrite();
-  return SetRoom(RoomOfPanels(options_, bytes, needed.working, others()));
+  // What the plan reads is in use, and among the values of the plan.
+  return SetRoom(RoomOfPanels(options_, bytes, needed.working, std::max<int64_t>(0, others() - in_use)));
 }
 
 Status BlockRunner::SetRoom(int64_t bytes) {

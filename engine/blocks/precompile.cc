@@ -14,6 +14,8 @@
 #include "engine/blocks/compiled_block.h"
 #include "engine/blocks/planning_files.h"
 #include "engine/blocks/scalar_program.h"
+#include "engine/session/planning.h"
+#include "engine/variables/bytes_beside.h"
 #include "engine/variables/random_seeds.h"
 #include "ops/base/operator.h"
 
@@ -190,11 +192,14 @@ class Precompiler {
   // Makes the plan of a part and leaves its results as far as they are known.
   bool PassPart(uint64_t history, const BlockPart& part, bool knows_all, uint64_t* key) {
     *key = compiler_.KeyOf(history, part.graph, frame_);
-    auto found = plans_.find(*key);
+    const int64_t beside = BytesBeside(part.graph, frame_, nullptr, options_.ranks,
+                                       scheduler::LeastPanelledBytes(MemoryOf(options_)));
+    const uint64_t key_of_plan = BlockCompiler::KeyBeside(*key, beside);
+    auto found = plans_.find(key_of_plan);
     if (found == plans_.end()) {
-      Result<Plan> made = Make(part.graph, *key, knows_all);
+      Result<Plan> made = Make(part.graph, key_of_plan, beside, knows_all);
       if (!made.ok()) return false;
-      found = plans_.emplace(*key, std::move(made->live_out)).first;
+      found = plans_.emplace(key_of_plan, std::move(made->live_out)).first;
     }
     for (const Node& node : part.graph.nodes)
       if (ops::RoleOf(node) == ops::Role::kWrite) written_.Add(compiler::LiteralPath(part.graph, node));
@@ -212,10 +217,10 @@ class Precompiler {
     return known;
   }
 
-  Result<Plan> Make(const Graph& graph, uint64_t key, bool knows_all) {
+  Result<Plan> Make(const Graph& graph, uint64_t key, int64_t beside, bool knows_all) {
     if (static_cast<int>(plans_.size()) >= limits_.most_plans || clock_.MonotonicNs() > end_ns_)
       return ResourceExhausted("enough plans were made before the run");
-    HEDDLE_ASSIGN_OR_RETURN(Plan plan, compiler_.MakePlan(graph, frame_));
+    HEDDLE_ASSIGN_OR_RETURN(Plan plan, compiler_.MakePlan(graph, frame_, {}, 0, beside));
     // The passes may have hidden a size behind a value that the session knows and we do not.
     if (!knows_all)
       for (const Node& node : plan.graph.nodes)

@@ -18,8 +18,11 @@
 #include "engine/blocks/block_compiler.h"
 #include "engine/blocks/compiled_block.h"
 #include "engine/blocks/memory_text.h"
+#include "engine/blocks/program_scope.h"
 #include "engine/session/planning.h"
+#include "engine/variables/bytes_beside.h"
 #include "engine/variables/random_seeds.h"
+#include "ops/base/operator.h"
 #include "scheduler/memory_of_plan.h"
 #include "scheduler/plan_memory.h"
 
@@ -28,20 +31,10 @@ namespace {
 
 std::string Amount(int64_t bytes) { return engine::Amount(static_cast<double>(bytes)); }
 
-// The variables of one call, and which of them share their values.
-struct Scope {
-  VariableTable frame;
-  std::map<std::string, int64_t> values;  // The number of the value of each.
-
-  void Erase(const std::string& name) {
-    frame.Erase(name);
-    values.erase(name);
-  }
-};
-
-// What a function leaves in its results, once it has been told.
+// What a function leaves in its results when it is called with these arguments.
 struct Told {
-  std::vector<std::pair<std::string, Variable>> results;
+  std::vector<std::pair<std::string, Variable>> arguments;
+  std::vector<Variable> results;
 };
 
 class ProgramMemory {
@@ -78,10 +71,10 @@ class ProgramMemory {
 
  private:
   Status FollowAll() {
-    Scope main;
+    ProgramScope main;
     scopes_.push_back(&main);
     for (const GivenVariable& given : program_.given)
-      main.frame.Set(given.name, Variable::Placeholder(Distribution::One(), given.info));
+      Set(given.name, Variable::Placeholder(Distribution::One(), given.info));
     const Status status = Follow(program_.main);
     scopes_.pop_back();
     return status;
@@ -106,6 +99,7 @@ class ProgramMemory {
 
   Status Enter(const Block& block) {
     if (!block.graph.nodes.empty()) HEDDLE_RETURN_IF_ERROR(AddGraph(block));
+    const std::optional<Scalar> predicate = ValueOf(Block::kPredicate);
     for (const char* name : {Block::kPredicate, Block::kFrom, Block::kTo, Block::kIncrement})
       scope().Erase(name);
     if (!block.variable.empty()) scope().Erase(block.variable);
@@ -114,78 +108,140 @@ class ProgramMemory {
       for (const std::string& result : block.results) scope().Erase(result);
     // Lists are not told, and iterations of a parfor run beside each other.
     if (block.kind == Block::Kind::kList || block.kind == Block::Kind::kParallelFor) is_known_ = false;
-    HEDDLE_RETURN_IF_ERROR(Follow(block.body));
-    HEDDLE_RETURN_IF_ERROR(Follow(block.otherwise));
+    if (block.kind == Block::Kind::kIf)
+      HEDDLE_RETURN_IF_ERROR(FollowIf(block, predicate));
+    else if (block.kind == Block::Kind::kWhile || !block.variable.empty())
+      HEDDLE_RETURN_IF_ERROR(FollowLoop(block, predicate));
     for (const std::string& name : block.dead_after) scope().Erase(name);
     return OkStatus();
   }
 
-  Scope& scope() { return *scopes_.back(); }
+  // Both ways, unless it is known which one is taken.
+  Status FollowIf(const Block& block, const std::optional<Scalar>& predicate) {
+    if (predicate) return Follow(predicate->AsBoolean() ? block.body : block.otherwise);
+    const ProgramScope before = scope();
+    ++uncertain_;
+    HEDDLE_RETURN_IF_ERROR(Follow(block.body));
+    const ProgramScope behind_body = std::exchange(scope(), before);
+    HEDDLE_RETURN_IF_ERROR(Follow(block.otherwise));
+    --uncertain_;
+    Join(before, behind_body, &last_value_, &scope());
+    return OkStatus();
+  }
+
+  // The first round, in which scalars count as unknown that others change.
+  Status FollowLoop(const Block& block, const std::optional<Scalar>& predicate) {
+    if (predicate && !predicate->AsBoolean()) return OkStatus();
+    ForgetScalars(block.body, &scope());
+    const ProgramScope before = scope();
+    ++uncertain_;
+    HEDDLE_RETURN_IF_ERROR(Follow(block.body));
+    --uncertain_;
+    ForgetScalars(block.body, &scope());
+    if (JoinBehindLoop(before, &last_value_, &scope())) is_known_ = false;
+    return OkStatus();
+  }
+
+  // Of a scalar that is known, and no string.
+  std::optional<Scalar> ValueOf(const std::string& name) {
+    const Variable* const variable = scope().frame.Find(name);
+    if (variable == nullptr || !variable->info.IsScalar() || variable->is_placeholder) return std::nullopt;
+    return variable->value.scalar().IsString() ? std::nullopt : std::optional(variable->value.scalar());
+  }
+
+  ProgramScope& scope() { return *scopes_.back(); }
 
   Status AddCall(const Block& call) {
     std::optional<Told> told;
     Status status;
     ForEachCallee(call, [&](const std::string& name, const auto& arguments) {
-      if (!status.ok() || open_.contains(name)) return;
-      const auto found = functions_.find(name);
-      if (found != functions_.end()) is_known_ = false;  // Another call may have larger arguments.
-      if (found == functions_.end()) {
-        const auto function = program_.functions.find(name);
-        if (function != program_.functions.end()) status = AddFunction(call, function->second, arguments);
-      }
-      if (const auto known = functions_.find(name); known != functions_.end() && !told) told = known->second;
+      const auto function = program_.functions.find(name);
+      if (!status.ok() || open_.contains(name) || function == program_.functions.end()) return;
+      const auto given = ArgumentsOf(function->second, arguments);
+      if (functions_.contains(name))
+        is_known_ = false;  // Another call may have larger arguments.
+      else
+        status = AddFunction(call, name, function->second, given, arguments);
+      if (const auto known = functions_.find(name);
+          known != functions_.end() && !told && AreAlike(known->second.arguments, given))
+        told = known->second;
     });
     HEDDLE_RETURN_IF_ERROR(status);
     if (!told || call.gives_list) is_known_ = false;  // It calls itself, or what it calls is not known.
     for (size_t i = 0; i < call.results.size(); ++i) {
       if (call.results[i].empty()) continue;
       scope().Erase(call.results[i]);
-      if (told && !call.gives_list && i < told->results.size() && told->results[i].second.info.IsTabular())
-        Set(call.results[i], told->results[i].second);
+      if (told && !call.gives_list && i < told->results.size()) SetIfKnown(call.results[i], told->results[i]);
     }
     return OkStatus();
   }
 
-  Status AddFunction(const Block& call, const Function& function,
-                     const std::vector<std::pair<std::string, std::string>>& arguments) {
-    Scope callee;
-    for (const auto& [parameter, name] : arguments) {
+  using Arguments = std::vector<std::pair<std::string, std::string>>;
+  // What is known of them, as the function declares them.
+  std::vector<std::pair<std::string, Variable>> ArgumentsOf(const Function& function,
+                                                            const Arguments& names) {
+    std::vector<std::pair<std::string, Variable>> given;
+    for (const auto& [parameter, name] : names) {
       const Variable* const variable = scope().frame.Find(name);
-      if (variable == nullptr || !variable->info.IsTabular()) continue;
-      callee.frame.Set(parameter, *variable);
-      callee.values[parameter] = scope().values[name];
+      if (variable == nullptr) continue;
+      given.emplace_back(parameter, *variable);
+      for (const Parameter& declared : function.parameters)
+        if (declared.name == parameter) given.back().second = AsDeclared(*variable, declared);
     }
+    return given;
+  }
+
+  static Variable AsDeclared(const Variable& variable, const Parameter& declared) {
+    if (!variable.info.IsScalar() || variable.is_placeholder) return variable;
+    const Result<Variable> converted =
+        ConvertTo(variable, declared.data_type, declared.value_type, declared.name);
+    return converted.ok() ? *converted : Variable::Placeholder(Distribution::Each(), variable.info);
+  }
+
+  // `key` names it in the program; what users call it may be the name of several.
+  Status AddFunction(const Block& call, const std::string& key, const Function& function,
+                     const std::vector<std::pair<std::string, Variable>>& given, const Arguments& names) {
+    ProgramScope callee;
+    for (const auto& [parameter, variable] : given)
+      if (variable.info.IsTabular() || !variable.is_placeholder)
+        callee.Set(parameter, variable, ++last_value_);
+    for (const auto& [parameter, name] : names)  // They share the values of the caller.
+      if (callee.frame.Find(parameter) != nullptr) callee.values[parameter] = scope().values[name];
     text_ += fmt::format("function {}, called at line {}\n", function.name, call.position.line);
-    open_.insert(function.name);
+    open_.insert(key);
     scopes_.push_back(&callee);
     const Status status = Follow(function.body);
     scopes_.pop_back();
-    open_.erase(function.name);
+    open_.erase(key);
     HEDDLE_RETURN_IF_ERROR(status);
     text_ += fmt::format("end of function {}\n", function.name);
-    Told told;
+    Told told{.arguments = given, .results = {}};
     for (const Parameter& result : function.results) {
       const Variable* const variable = callee.frame.Find(result.name);
-      told.results.emplace_back(result.name, variable == nullptr ? Variable() : *variable);
+      told.results.push_back(variable == nullptr ? Variable() : AsDeclared(*variable, result));
     }
-    functions_[function.name] = std::move(told);
+    functions_[key] = std::move(told);
     return OkStatus();
   }
 
+  void SetIfKnown(const std::string& name, const Variable& variable) {
+    if (variable.info.IsTabular() || (variable.info.IsScalar() && !variable.is_placeholder))
+      Set(name, variable);
+  }
+
   void Set(const std::string& name, Variable variable) {
-    scope().frame.Set(name, std::move(variable));
-    scope().values[name] = ++last_value_;
+    scope().Set(name, std::move(variable), ++last_value_);
   }
 
   // Variables that no block before has left are what the text tells of them; scalars have the values that are
-  // known without running.
+  // the same on every way.
   void FindVariables(const Block& block) {
     for (NodeId id = 0; id < block.graph.size(); ++id) {
       const Node& node = block.graph[id];
       if (!node.Is("variable")) continue;
       const std::string& name = node.Text("name");
       const Variable* const before = scope().frame.Find(name);
-      if (before != nullptr && before->info.IsTabular()) continue;
+      if (before != nullptr && (before->info.IsTabular() || !before->is_placeholder)) continue;
       if (!node.info.IsTabular()) {
         const auto known = known_.find({block.id, name});
         Set(name, known != known_.end() ? Variable::OfScalar(known->second)
@@ -214,13 +270,18 @@ class ProgramMemory {
     const Result<BlockPart> part = compiler_.NextPart(block.id, block.graph, scope().frame, 0, look);
     // Nothing of it can run with what is known here.
     const bool is_open = part.status().code() == StatusCode::kInternal;
-    if (!part.ok() && !is_open) return part.status();
-    if (part.ok() && !part->error.ok()) return part->error;
+    if (!part.ok() && !is_open) return AddError(block, part.status());
+    if (part.ok() && !part->error.ok()) return AddError(block, part->error);
+    // What comes behind a stop() may never run.
+    may_stop_ |= std::any_of(block.graph.nodes.begin(), block.graph.nodes.end(), [](const Node& node) {
+      return ops::HasRole(node, {ops::Role::kStop, ops::Role::kAssert});
+    });
     if (is_open || !HasTables(part->graph)) {
       const bool tells = is_open && HasTables(block.graph);
       is_known_ = is_known_ && !tells;
       if (tells) text_ += fmt::format("block at line {}\n{}", block.position.line, kOpen);
       ForEachAssigned(block, [&](const std::string& name) { scope().Erase(name); });
+      if (part.ok()) LeaveScalars(*part);
       return OkStatus();
     }
     const bool is_small =
@@ -228,18 +289,37 @@ class ProgramMemory {
     text_ += fmt::format("block at line {}\n", block.position.line);
     if (!part->complete) text_ += kOpen;
     is_known_ = is_known_ && part->complete;
-    Result<Plan> plan = compiler_.MakePlan(part->graph, scope().frame);
+    Result<Plan> plan = compiler_.MakePlan(part->graph, scope().frame, {}, 0, BesideOf(part->graph));
     if (plan.ok()) {
       AddPlan(block, *plan, is_small);
       Leave(block, *plan);
+      LeaveScalars(*part);
+    } else if (plan.status().code() != StatusCode::kResourceExhausted) {
+      return AddError(block, plan.status());
     } else {
-      if (plan.status().code() != StatusCode::kResourceExhausted) return plan.status();
       is_known_ = false;
       text_ += fmt::format("  refused: {}\n", Indented(plan.status().At(block.position).ToString()));
       ForEachAssigned(block, [&](const std::string& name) { scope().Erase(name); });
     }
     for (const std::string& name : part->temporaries) scope().Erase(name);
     return OkStatus();
+  }
+
+  // Of a block that a run may never come to, the error is one of the run.
+  Status AddError(const Block& block, const Status& error) {
+    if (uncertain_ == 0 && !may_stop_) return error;
+    is_known_ = false;
+    text_ += fmt::format("block at line {}\n  an error, if it runs: {}\n", block.position.line,
+                         Indented(error.At(block.position).ToString()));
+    ForEachAssigned(block, [&](const std::string& name) { scope().Erase(name); });
+    return OkStatus();
+  }
+
+  // Those that are known without running; `values` of a part that is not complete is empty.
+  void LeaveScalars(const BlockPart& part) {
+    for (size_t i = 0; i < part.values.size(); ++i)
+      if (const Node& node = part.graph.nodes[i]; node.Is("assign") && part.values[i])
+        Set(node.Text("name"), Variable::OfScalar(*part.values[i]));
   }
 
   static std::string Indented(const std::string& lines) {
@@ -278,38 +358,36 @@ class ProgramMemory {
     });
   }
 
-  // Of a rank.
-  int64_t HeldBytes(const Variable& variable, int32_t rank) const {
-    if (!variable.info.IsTabular() || !variable.info.IsSized() || !variable.IsHeldBy(rank)) return 0;
-    ValueInfo info = variable.info;
-    const Distribution& where = variable.distribution;
-    if (where.IsSplit() && !where.split.cuts.empty()) {
-      const int64_t length = where.split.End(rank) - where.split.Begin(rank);
-      (where.split.axis == Axis::kRows ? info.shape.rows : info.shape.columns) = length;
-    }
-    const int64_t bytes = scheduler::BlockBytesOf(info);
-    return where.IsSplit() && where.split.cuts.empty() ? bytes / options_.ranks : bytes;
-  }
-
   struct Around {
     int64_t others = 0;   // Variables that the plan does not read,
     int64_t panels = 0;   // those that are panels,
     int64_t spilled = 0;  // and of them those whose rows may be in files.
   };
-  Around AroundOf(const Plan& plan, int32_t rank) {
+  // Of a plan that reads these variables.
+  Around AroundOf(const std::set<std::string>& read, int32_t rank) {
     Around around;
     std::set<int64_t> counted;
-    for (const Binding& binding : plan.live_in)
-      if (!scope().frame.Find(binding.variable)->is_panels) counted.insert(scope().values[binding.variable]);
-    for (Scope* const one : scopes_)
+    for (const std::string& name : read)
+      if (!scope().frame.Find(name)->is_panels) counted.insert(scope().values[name]);
+    for (ProgramScope* const one : scopes_)
       for (const auto& [name, variable] : one->frame.variables()) {
         if (!counted.insert(one->values[name]).second) continue;
         int64_t& sum = variable.is_panels ? around.panels : around.others;
-        sum = SaturatingSum(sum, HeldBytes(variable, rank));
+        sum = SaturatingSum(sum, HeldBytes(variable, rank, options_.ranks));
         if (variable.is_panels && !remade_.contains(one->values[name]))
-          around.spilled = SaturatingSum(around.spilled, HeldBytes(variable, rank));
+          around.spilled = SaturatingSum(around.spilled, HeldBytes(variable, rank, options_.ranks));
       }
     return around;
+  }
+
+  // As BytesBeside() counts them.
+  int64_t BesideOf(const Graph& graph) {
+    std::set<std::string> read;
+    for (const Node& node : graph.nodes)
+      if (node.Is("variable")) read.insert(node.Text("name"));
+    int64_t most = 0;
+    for (int32_t rank = 0; rank < options_.ranks; ++rank) most = std::max(most, AroundOf(read, rank).others);
+    return InMultiplesOf(scheduler::LeastPanelledBytes(MemoryOf(options_)), most);
   }
 
   // Whether a plan says all that its values take: it knows nothing of the entries of sparse matrices, nor of
@@ -333,9 +411,11 @@ class ProgramMemory {
       text_ += LinesOfMemory(plan, files_);
     std::vector<std::string> lines;
     int64_t spilled = 0;
+    std::set<std::string> read;
+    for (const Binding& binding : plan.live_in) read.insert(binding.variable);
     for (int32_t rank = 0; rank < plan.ranks; ++rank) {
       const scheduler::MemoryOfPlan memory = scheduler::MemoryOn(plan, rank, options_.threads);
-      const Around around = AroundOf(plan, rank);
+      const Around around = AroundOf(read, rank);
       const int64_t values = SaturatingSum(memory.values, memory.in_transit);
       const int64_t of_plan = SaturatingSum(values, around.others);
       const int64_t kept = std::min(RoomOfPanels(options_, values, memory.working, around.others),
@@ -378,10 +458,12 @@ class ProgramMemory {
   std::map<int32_t, std::set<NodeId>> behind_writes_;
   RandomSeeds seeds_;
   std::map<std::pair<int32_t, std::string>, Scalar> known_;  // By block and variable.
-  std::vector<Scope*> scopes_;                               // Of the open calls, the innermost last.
+  std::vector<ProgramScope*> scopes_;                        // Of the open calls, the innermost last.
   std::set<std::string> open_;                               // Functions of the open calls.
   std::map<std::string, Told> functions_;                    // Those that have been told.
   int64_t last_value_ = 0;
+  int uncertain_ = 0;         // How many of the branches and loops around a block may not run it.
+  bool may_stop_ = false;     // A stop() was on the way.
   std::set<int64_t> remade_;  // Values whose rows are made again rather than written.
   std::string text_;
   bool is_known_ = true;    // All that was told so far.

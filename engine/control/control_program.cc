@@ -72,10 +72,11 @@ inline Status ControlProgram::RunStep() {
 }
 
 Status ControlProgram::RunToEnd() {
-  if (!watch_.is_on()) return RunSteps();
-  watch_.Begin();
+  const OpenFrames* const frames_before = blocks_.set_frames(&frames_);
+  if (watch_.is_on()) watch_.Begin();
   Status status = RunSteps();
-  watch_.End();
+  if (watch_.is_on()) watch_.End();
+  blocks_.set_frames(frames_before);
   return status;
 }
 

@@ -164,7 +164,7 @@ class ControlProgram {
   IterationRunner* iterations_ = nullptr;
   StateTaker* states_ = nullptr;
   std::vector<Activation> stack_;
-  std::vector<std::unique_ptr<VariableTable>> frames_;
+  OpenFrames frames_;
   size_t depth_ = 0;                        // RunBody: calls around the loop.
   SumTaker* sums_ = nullptr;                // RunBody only.
   const Block* concurrent_loop_ = nullptr;  // RunBody: the loop, where other iterations of it run at once.

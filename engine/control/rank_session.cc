@@ -17,6 +17,7 @@
 #include "engine/session/planning.h"
 #include "engine/session/session.h"
 #include "engine/variables/random_seeds.h"
+#include "ops/compressed/compression_records.h"
 #include "ops/fused/fused.h"
 #include "ops/panels/panel_store.h"
 
@@ -196,6 +197,8 @@ class RankSession : public Session {
           {counts.label, counts.calls, counts.nanoseconds, counts.bytes, counts.interpreted});
       statistics.bytes_moved += counts.bytes;
     }
+    for (const ops::CompressionRecord& record : ops::CompressionRecords::Process().Take())
+      statistics.compressions.push_back(ToText(record));
     for (std::string& text : blocks_.recursions().bodies().Texts())
       statistics.recursions.push_back(std::move(text));
     for (const auto& [form, times] : blocks_.recursions().bodies().EvaluationCounts())

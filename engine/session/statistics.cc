@@ -157,6 +157,7 @@ void SessionStatistics::Add(const SessionStatistics& other) {
   }
   rows_held = std::max(rows_held, other.rows_held);
   planned_bytes = std::max(planned_bytes, other.planned_bytes);
+  compressions.insert(compressions.end(), other.compressions.begin(), other.compressions.end());
   recursions.insert(recursions.end(), other.recursions.begin(), other.recursions.end());
   for (const auto& [form, times] : other.recursion_forms) recursion_forms[form] += times;
   for (const auto& [place, times] : other.ran_whole) ran_whole[place] += times;
@@ -226,6 +227,9 @@ std::string ToText(const std::vector<SessionStatistics>& ranks, int most_operato
       out += fmt::format("Worker {}: {:.1f} MB of panels written to spill files, {:.1f} MB read from them\n",
                          rank.rank, Megabytes(rank.spilled_bytes), Megabytes(rank.unspilled_bytes));
 
+  for (const SessionStatistics& rank : ranks)
+    for (const std::string& text : rank.compressions)
+      out += fmt::format("Worker {}: compressed in {}\n", rank.rank, text);
   out += fmt::format("Plans chosen by {}\n", ops::ToText(first.constants));
   if (first.ranks > 1) out += fmt::format("Links between workers, {}\n", ops::ToText(first.constants.links));
 
@@ -293,6 +297,7 @@ std::string ToJson(const SessionStatistics& statistics) {
                              {"interpreted", entry.interpreted}});
   for (const auto& [key, place] : statistics.places) json["places"].push_back(ToJson(place));
   json["ran_whole"] = statistics.ran_whole;
+  json["compressions"] = statistics.compressions;
   json["recursions"] = statistics.recursions;
   json["recursion_forms"] = statistics.recursion_forms;
   // Labels have names of scripts, which may be any bytes.
@@ -321,9 +326,13 @@ Result<SessionStatistics> ParseStatistics(const std::string& text) {
         statistics.fused.push_back({entry.value("label", ""), number(entry, "calls"),
                                     number(entry, "kernel_ns"), number(entry, "bytes"),
                                     entry.value("interpreted", false)});
-  if (const auto recursions = json.find("recursions"); recursions != json.end() && recursions->is_array())
-    for (const auto& text : *recursions)
-      if (text.is_string()) statistics.recursions.push_back(text.get<std::string>());
+  const auto read_texts = [&json](const char* name, std::vector<std::string>* texts) {
+    if (const auto found = json.find(name); found != json.end() && found->is_array())
+      for (const auto& text : *found)
+        if (text.is_string()) texts->push_back(text.get<std::string>());
+  };
+  read_texts("compressions", &statistics.compressions);
+  read_texts("recursions", &statistics.recursions);
   const auto read_times = [&json](const char* name, std::map<std::string, int64_t>* times_of) {
     if (const auto found = json.find(name); found != json.end() && found->is_object())
       for (const auto& [of, times] : found->items())

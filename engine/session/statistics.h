@@ -89,6 +89,7 @@ struct SessionStatistics {
   /// Operators that this rank computed alone although an operand was split over all ranks: how often, by
   /// "order in line 5".
   std::map<std::string, int64_t> ran_whole;
+  std::vector<std::string> compressions;  ///< What compress() did at each place (docs/compression.md).
   std::vector<std::string> recursions;  ///< What each body of a recursion runs (docs/recursion.md).
   std::map<std::string, int64_t> recursion_forms;  ///< How often functions ran, "f by levels" (likewise).
 

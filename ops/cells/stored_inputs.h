@@ -16,9 +16,10 @@ namespace heddle::ops {
 /// True if `op.run` takes all inputs of the call as they are stored.
 bool TakesStorages(const Operator& op, const KernelCall& call);
 
-/// The storage in which the kernel of `op` gets a matrix that is stored as it does not take it: of a
-/// compressed one the smaller, where it takes several.
-Storage StorageFor(const Operator& op, const Matrix& matrix);
+/// The storage in which the kernel of `op` gets matrix `i` of the call, which is stored as it does not take
+/// it: where it takes several, that of the format of the input, on which absent cells, and so NaN and signs
+/// of zeros, depend (docs/numerics.md, R6).
+Storage StorageFor(const Operator& op, const KernelCall& call, size_t i);
 /// The same cells, dense or CSR. kResourceExhausted.
 Result<Matrix> StoredAs(const Matrix& matrix, Storage storage);
 

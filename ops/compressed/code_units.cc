@@ -8,13 +8,11 @@
 
 namespace heddle::ops {
 
-namespace {
-
-// Codes of many groups are more streams than the processor's prefetcher follows.
-void Fetch(const uint8_t* codes) { _mm_prefetch(reinterpret_cast<const char*>(codes), _MM_HINT_T0); }
-constexpr int64_t kBytesAhead = 128;
-
-}  // namespace
+void FetchCodes(const uint8_t* codes, int64_t bytes) {
+  constexpr int64_t kAhead = 128, kLine = 64;
+  for (int64_t at = 0; at < bytes; at += kLine)
+    _mm_prefetch(reinterpret_cast<const char*>(codes + kAhead + at), _MM_HINT_T0);
+}
 
 void CodeUnit::Join(const ColumnGroup& group) {
   const auto factor = static_cast<uint8_t>(tuples);
@@ -31,7 +29,7 @@ void CodeUnit::Join(const ColumnGroup& group) {
 }
 
 const uint8_t* ByteCodes(const CodeUnit& unit, int64_t begin, int64_t end, CodeRoom* room) {
-  for (const CodeUnit::Bytes& part : unit.bytes) Fetch(part.codes + end + kBytesAhead);
+  for (const CodeUnit::Bytes& part : unit.bytes) FetchCodes(part.codes + end, end - begin);
   if (unit.four_bits.empty() && unit.bytes.size() == 1) return unit.bytes[0].codes + begin;
   // Two codes of 4 bits are in a byte.
   const int64_t before = unit.four_bits.empty() ? 0 : begin & 1, count = end - begin;
@@ -39,7 +37,7 @@ const uint8_t* ByteCodes(const CodeUnit& unit, int64_t begin, int64_t end, CodeR
   if (unit.four_bits.empty()) {
     std::memset(codes, 0, static_cast<size_t>(count));
   } else {
-    for (const simd::FourBits& part : unit.four_bits) Fetch(part.codes + end / 2 + kBytesAhead);
+    for (const simd::FourBits& part : unit.four_bits) FetchCodes(part.codes + end / 2, count / 2);
     simd::AddFourBits(unit.four_bits, begin - before, count + before, room->data());
   }
   for (const CodeUnit::Bytes& part : unit.bytes)

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "core/values/column_groups.h"
-#include "ops/simd/codes.h"
+#include "ops/simd/codes/codes.h"
 
 namespace heddle::ops {
 
@@ -49,6 +49,10 @@ struct CodeUnit {
 constexpr int64_t kCodesAtOnce = 512;
 /// Matrices with fewer rows are done before tuples of joined groups are.
 constexpr int64_t kLeastJoinedRows = 4096;
+
+/// Fetches `bytes` behind the next two lines: codes of many groups are more streams than the processor's own
+/// prefetcher follows.
+void FetchCodes(const uint8_t* codes, int64_t bytes);
 
 /// Room for so many codes, and one in front of them.
 using CodeRoom = std::array<uint8_t, kCodesAtOnce + 16>;

@@ -3,13 +3,13 @@
 #include <bit>
 #include <cmath>
 #include <cstring>
-#include <limits>
+#include <functional>
 #include <numeric>
 #include <optional>
 
-#include "core/hash.h"
 #include "ops/base/parallel.h"
 #include "ops/compressed/plan_groups.h"
+#include "ops/compressed/tuple_tables.h"
 
 namespace heddle::ops {
 namespace {
@@ -18,85 +18,52 @@ namespace {
 // too many tuples.
 constexpr int64_t kBlockRows = int64_t{1} << 14;
 static_assert(kBlockRows < kMostTuples);
+// Cells that stay in the cache of a core while all groups look at theirs.
+constexpr int64_t kTileCells = int64_t{1} << 14;
 
-// Cells by their bits; one NaN.
-template <typename T>
-T Canonical(T cell) {
-  return std::isnan(cell) ? std::numeric_limits<T>::quiet_NaN() : cell;
-}
-template <typename T>
-bool IsSame(T a, T b) {
-  return std::memcmp(&a, &b, sizeof(T)) == 0;
-}
 // -0.0 before +0.0, NaN behind everything.
 template <typename T>
 int Compare(T a, T b) {
-  if (IsSame(a, b)) return 0;
+  if (IsSameCell(a, b)) return 0;
   if (std::isnan(a) || std::isnan(b)) return std::isnan(a) ? 1 : -1;
   if (a != b) return a < b ? -1 : 1;
   return std::signbit(a) ? -1 : 1;
 }
 
-// Tuples of `width` cells, each once, numbered by first occurrence. Open addressing.
-template <typename T>
-class TupleTable {
- public:
-  explicit TupleTable(int64_t width) : width_(width), slots_(64, kFree) {}
-  int64_t size() const { return size_; }
-  const T* tuple(int64_t i) const { return tuples_.data() + i * width_; }
-
-  // The number of the tuple; -1 for a new one beyond kMostTuples.
-  int64_t Add(const T* tuple) {
-    if (size_ > 0 && Equal(last_, tuple)) return last_;
-    size_t slot = Hash(tuple) & (slots_.size() - 1);
-    while (slots_[slot] != kFree) {
-      if (Equal(slots_[slot], tuple)) return last_ = slots_[slot];
-      slot = (slot + 1) & (slots_.size() - 1);
-    }
-    if (size_ == kMostTuples) return -1;
-    tuples_.insert(tuples_.end(), tuple, tuple + width_);
-    slots_[slot] = static_cast<int32_t>(size_);
-    last_ = static_cast<int32_t>(size_++);
-    if (static_cast<size_t>(size_) * 2 > slots_.size()) Grow();
-    return last_;
-  }
-
- private:
-  static constexpr int32_t kFree = -1;
-
-  bool Equal(int64_t i, const T* other) const {
-    return std::memcmp(tuple(i), other, static_cast<size_t>(width_) * sizeof(T)) == 0;
-  }
-  size_t Hash(const T* cells) const {
-    uint64_t hash = 0;
-    for (int64_t k = 0; k < width_; ++k) {
-      uint64_t bits = 0;
-      std::memcpy(&bits, cells + k, sizeof(T));
-      hash = FoldHash(hash, bits);
-    }
-    return static_cast<size_t>(hash ^ hash >> 32);
-  }
-  void Grow() {
-    slots_.assign(slots_.size() * 2, kFree);
-    for (int64_t i = 0; i < size_; ++i) {
-      size_t slot = Hash(tuple(i)) & (slots_.size() - 1);
-      while (slots_[slot] != kFree) slot = (slot + 1) & (slots_.size() - 1);
-      slots_[slot] = static_cast<int32_t>(i);
-    }
-  }
-
-  int64_t width_;
-  int64_t size_ = 0;
-  int32_t last_ = 0;
-  std::vector<T> tuples_;
-  std::vector<int32_t> slots_;
-};
-
 // What a block of rows has of one group: its tuples, and of each row which one.
 template <typename T>
 struct BlockOfGroup {
-  std::optional<TupleTable<T>> table;
+  std::optional<ValueTable<T>> values;  // Of groups of one column, while the block is looked at,
+  std::optional<TupleTable<T>> tuples;  // and of others.
+  std::vector<T> cells;                 // Then the tuples, one behind the other,
   std::vector<uint16_t> codes;
+  std::vector<int32_t> counts;  // the rows of each,
+  int64_t runs = 0;             // and how often one row has another tuple than the one before it, and once.
+
+  int64_t size() const { return static_cast<int64_t>(counts.size()); }
+};
+
+// Rows of a matrix as dense cells: its own, or decoded for the time being.
+template <typename T>
+class DenseRows {
+ public:
+  explicit DenseRows(const Matrix& matrix) : matrix_(matrix) {}
+
+  const T* Cells(int64_t begin, int64_t end) {
+    const int64_t columns = matrix_.columns();
+    if (!matrix_.IsSparse()) return matrix_.data<T>() + begin * columns;
+    decoded_.assign(static_cast<size_t>((end - begin) * columns), T{0});
+    T* row = decoded_.data();
+    for (int64_t i = begin; i < end; ++i, row += columns)
+      for (int64_t e = matrix_.row_offsets()[i]; e < matrix_.row_offsets()[i + 1]; ++e)
+        if (const T cell = matrix_.values<T>()[e]; cell != 0)  // The sign of a zero means nothing here.
+          row[matrix_.column_indexes()[e]] = cell;
+    return decoded_.data();
+  }
+
+ private:
+  const Matrix& matrix_;
+  std::vector<T> decoded_;
 };
 
 // The cells of some columns, row by row.
@@ -146,18 +113,46 @@ class GroupMaker {
 
   bool IsPlain() const { return planned_.encoding == Encoding::kUncompressed; }
 
-  // Finds the tuples of a block. Several blocks at once.
-  void Look(int64_t block) {
+  // Finds the tuples of a block, in rows [begin, end) of it after the other; several blocks at once. `cells`
+  // are all columns of these rows.
+  void BeginBlock(int64_t block) {
     if (IsPlain()) return;
     BlockOfGroup<T>& found = blocks_[static_cast<size_t>(block)];
+    if (planned_.columns.size() == 1)
+      found.values.emplace();
+    else
+      found.tuples.emplace(static_cast<int64_t>(planned_.columns.size()));
     const int64_t begin = block * kBlockRows;
-    const int64_t end = std::min(matrix_.rows(), begin + kBlockRows);
-    found.table.emplace(static_cast<int64_t>(planned_.columns.size()));
-    found.codes.resize(static_cast<size_t>(end - begin));
-    Tuples<T>(matrix_, planned_.columns).ForRows(begin, end, [&](int64_t row, const T* tuple) {
+    found.codes.resize(static_cast<size_t>(std::min(matrix_.rows(), begin + kBlockRows) - begin));
+  }
+  void Look(int64_t block, int64_t begin, int64_t end, const T* cells) {
+    if (IsPlain()) return;
+    BlockOfGroup<T>& found = blocks_[static_cast<size_t>(block)];
+    uint16_t* codes = found.codes.data() + (begin - block * kBlockRows);
+    const int64_t stride = matrix_.columns(), rows = end - begin;
+    if (found.values) {
+      const T* cell = cells + planned_.columns[0];
+      for (int64_t i = 0; i < rows; ++i, cell += stride) codes[i] = found.values->Add(*cell);
+      return;
+    }
+    std::vector<T> tuple(planned_.columns.size());
+    for (int64_t i = 0; i < rows; ++i, cells += stride) {
+      for (size_t k = 0; k < tuple.size(); ++k) tuple[k] = Canonical(cells[planned_.columns[k]]);
       // A block has fewer rows than a dictionary may have tuples.
-      found.codes[static_cast<size_t>(row - begin)] = static_cast<uint16_t>(found.table->Add(tuple));
-    });
+      codes[i] = static_cast<uint16_t>(found.tuples->Add(tuple.data()));
+    }
+  }
+  void EndBlock(int64_t block) {
+    if (IsPlain()) return;
+    BlockOfGroup<T>& found = blocks_[static_cast<size_t>(block)];
+    found.cells = found.values ? found.values->cells() : found.tuples->cells();
+    found.counts.assign(found.cells.size() / planned_.columns.size(), 0);
+    found.values.reset();
+    found.tuples.reset();
+    for (const uint16_t code : found.codes) ++found.counts[code];
+    found.runs = 1;
+    for (size_t i = 1; i < found.codes.size(); ++i)
+      found.runs += found.codes[i] != found.codes[i - 1] ? 1 : 0;
   }
 
   // Joins what the blocks have found, and writes the group.
@@ -170,7 +165,7 @@ class GroupMaker {
     HEDDLE_RETURN_IF_ERROR(Order(&group));
     if (tuples == 1) {
       const T* only = group.dictionary.template data<T>();
-      const bool is_zero = std::all_of(only, only + group.width(), [](T x) { return IsSame(x, T{0}); });
+      const bool is_zero = std::all_of(only, only + group.width(), [](T x) { return IsSameCell(x, T{0}); });
       group.encoding = is_zero ? Encoding::kEmpty : Encoding::kConstant;
       if (is_zero) group.dictionary = Matrix();
       return group;
@@ -181,40 +176,53 @@ class GroupMaker {
  private:
   // Numbers of the tuples of each block in the table of all. False when there are too many.
   bool JoinTables() {
-    table_.emplace(static_cast<int64_t>(planned_.columns.size()));
+    const auto width = static_cast<int64_t>(planned_.columns.size());
+    table_.emplace(width);
     numbers_.resize(blocks_.size());
-    for (size_t b = 0; b < blocks_.size(); ++b) {
-      const TupleTable<T>& block = *blocks_[b].table;
-      for (int64_t i = 0; i < block.size(); ++i) {
-        const int64_t number = table_->Add(block.tuple(i));
+    for (size_t b = 0; b < blocks_.size(); ++b)
+      for (int64_t i = 0; i < blocks_[b].size(); ++i) {
+        const int64_t number = table_->Add(blocks_[b].cells.data() + i * width);
         if (number < 0) return false;
         numbers_[b].push_back(static_cast<int32_t>(number));
       }
-    }
     return true;
   }
 
-  // Calls visit(row, number) in the order of the rows.
+  // Calls visit(row, code) for the rows of a block in their order.
   template <typename Visit>
-  void ForRows(Visit visit) const {
-    for (size_t b = 0; b < blocks_.size(); ++b)
-      for (size_t i = 0; i < blocks_[b].codes.size(); ++i)
-        visit(static_cast<int64_t>(b) * kBlockRows + static_cast<int64_t>(i),
-              numbers_[b][blocks_[b].codes[i]]);
+  void ForRows(size_t block, Visit visit) const {
+    const std::vector<uint16_t> final_codes = FinalCodes(block);
+    const std::vector<uint16_t>& codes = blocks_[block].codes;
+    for (size_t i = 0; i < codes.size(); ++i)
+      visit(static_cast<int64_t>(block) * kBlockRows + static_cast<int64_t>(i), final_codes[codes[i]]);
+  }
+
+  // Of the tuples of a block: their places in the dictionary.
+  std::vector<uint16_t> FinalCodes(size_t block) const {
+    std::vector<uint16_t> codes;
+    for (const int32_t number : numbers_[block])
+      codes.push_back(static_cast<uint16_t>(code_of_[static_cast<size_t>(number)]));
+    return codes;
+  }
+
+  void Count() {
+    counts_.assign(static_cast<size_t>(table_->size()), 0);
+    runs_ = 0;
+    int32_t before = -1;
+    for (size_t b = 0; b < blocks_.size(); ++b) {
+      const BlockOfGroup<T>& block = blocks_[b];
+      for (size_t i = 0; i < block.counts.size(); ++i)
+        counts_[static_cast<size_t>(numbers_[b][i])] += block.counts[i];
+      runs_ += block.runs - (numbers_[b][block.codes.front()] == before ? 1 : 0);
+      before = numbers_[b][block.codes.back()];
+    }
   }
 
   // Sorts the tuples, counts them, and chooses the encoding that takes the fewest bytes.
   Status Order(ColumnGroup* group) {
     const int64_t tuples = table_->size();
     const int64_t width = group->width();
-    counts_.assign(static_cast<size_t>(tuples), 0);
-    runs_ = 0;
-    int32_t before = -1;
-    ForRows([&](int64_t, int32_t number) {
-      ++counts_[static_cast<size_t>(number)];
-      if (number != before) ++runs_;
-      before = number;
-    });
+    Count();
     std::vector<int32_t> order(static_cast<size_t>(tuples));
     std::iota(order.begin(), order.end(), 0);
     std::sort(order.begin(), order.end(), [&](int32_t a, int32_t b) {
@@ -246,39 +254,77 @@ class GroupMaker {
 
   Result<ColumnGroup> Encode(ColumnGroup group) {
     const int32_t bits = CodeBits(table_->size());
-    const int64_t rows = matrix_.rows();
     if (group.encoding == Encoding::kDenseCodes) {
-      HEDDLE_ASSIGN_OR_RETURN(group.codes, Codes::Make(rows, bits));
-      ForRows(
-          [&](int64_t row, int32_t number) { group.codes.Set(row, code_of_[static_cast<size_t>(number)]); });
-    } else if (group.encoding == Encoding::kRuns) {
-      HEDDLE_ASSIGN_OR_RETURN(group.codes, Codes::Make(runs_, bits));
-      int32_t before = -1;
-      ForRows([&](int64_t row, int32_t number) {
-        if (number == before) return;
-        before = number;
-        group.codes.Set(static_cast<int64_t>(group.starts.size()), code_of_[static_cast<size_t>(number)]);
+      HEDDLE_ASSIGN_OR_RETURN(group.codes, Codes::Make(matrix_.rows(), bits));
+      ForBlocks(true, [&](size_t block) { WriteDenseCodes(block, &group.codes); });
+      return group;
+    }
+    if (group.encoding == Encoding::kDefault) return EncodeExceptions(std::move(group), bits);
+    HEDDLE_ASSIGN_OR_RETURN(group.codes, Codes::Make(runs_, bits));
+    int32_t before = -1;
+    for (size_t block = 0; block < blocks_.size(); ++block)
+      ForRows(block, [&](int64_t row, uint16_t code) {
+        if (code == before) return;
+        before = code;
+        group.codes.Set(static_cast<int64_t>(group.starts.size()), code);
         group.starts.push_back(row);
       });
+    return group;
+  }
+
+  void ForBlocks(bool at_once, const std::function<void(size_t block)>& visit) const {
+    if (!at_once) {
+      for (size_t block = 0; block < blocks_.size(); ++block) visit(block);
+      return;
+    }
+    ParallelFor(static_cast<int64_t>(blocks_.size()), 1, [&](int64_t begin, int64_t end) {
+      for (int64_t block = begin; block < end; ++block) visit(static_cast<size_t>(block));
+    });
+  }
+
+  // Blocks begin at even rows: two of them share no byte of codes.
+  void WriteDenseCodes(size_t block, Codes* codes) const {
+    const std::vector<uint16_t> final_codes = FinalCodes(block);
+    const std::vector<uint16_t>& own = blocks_[block].codes;
+    const auto first = static_cast<int64_t>(block) * kBlockRows;
+    if (codes->bits() == 16) {
+      auto* out = reinterpret_cast<uint16_t*>(codes->mutable_data()) + first;
+      for (size_t i = 0; i < own.size(); ++i) out[i] = final_codes[own[i]];
+    } else if (codes->bits() == 8) {
+      uint8_t* out = codes->mutable_data() + first;
+      for (size_t i = 0; i < own.size(); ++i) out[i] = static_cast<uint8_t>(final_codes[own[i]]);
     } else {
-      int64_t frequent = 0;
-      for (size_t number = 0; number < code_of_.size(); ++number)
-        if (code_of_[number] == 0) frequent = counts_[number];
-      const int64_t exceptions = rows - frequent;
-      HEDDLE_ASSIGN_OR_RETURN(group.codes, Codes::Make(exceptions, bits));
-      HEDDLE_ASSIGN_OR_RETURN(group.positions,
-                              Buffer::Allocate(exceptions * static_cast<int64_t>(sizeof(uint16_t))));
-      auto* positions = static_cast<uint16_t*>(group.positions->data());
-      int64_t at = 0;
-      ForRows([&](int64_t row, int32_t number) {
-        if (row % kSegmentRows == 0) group.segments.push_back(at);
-        const uint32_t code = code_of_[static_cast<size_t>(number)];
+      uint8_t* out = codes->mutable_data() + first / 2;
+      for (size_t i = 0; i < own.size(); i += 2) {
+        const unsigned next = i + 1 < own.size() ? final_codes[own[i + 1]] : 0;
+        *out++ = static_cast<uint8_t>(final_codes[own[i]] | next << 4);
+      }
+    }
+  }
+
+  // Those of a block stand behind those of the blocks before it, whose counts are known.
+  Result<ColumnGroup> EncodeExceptions(ColumnGroup group, int32_t bits) {
+    std::vector<int64_t> first(blocks_.size() + 1, 0);
+    for (size_t b = 0; b < blocks_.size(); ++b) {
+      first[b + 1] = first[b] + static_cast<int64_t>(blocks_[b].codes.size());
+      for (size_t i = 0; i < numbers_[b].size(); ++i)
+        if (code_of_[static_cast<size_t>(numbers_[b][i])] == 0) first[b + 1] -= blocks_[b].counts[i];
+      if (static_cast<int64_t>(b) * kBlockRows % kSegmentRows == 0) group.segments.push_back(first[b]);
+    }
+    group.segments.push_back(first.back());
+    HEDDLE_ASSIGN_OR_RETURN(group.codes, Codes::Make(first.back(), bits));
+    HEDDLE_ASSIGN_OR_RETURN(group.positions,
+                            Buffer::Allocate(first.back() * static_cast<int64_t>(sizeof(uint16_t))));
+    auto* const positions = static_cast<uint16_t*>(group.positions->data());
+    // Two blocks may share a byte of codes of 4 bits.
+    ForBlocks(bits != 4, [&](size_t block) {
+      int64_t at = first[block];
+      ForRows(block, [&](int64_t row, uint16_t code) {
         if (code == 0) return;
         group.codes.Set(at, code);
         positions[at++] = static_cast<uint16_t>(row % kSegmentRows);
       });
-      group.segments.push_back(at);
-    }
+    });
     return group;
   }
 
@@ -292,8 +338,11 @@ class GroupMaker {
     if (!matrix_.IsSparse()) {
       HEDDLE_ASSIGN_OR_RETURN(group.dictionary, Matrix::Dense(matrix_.rows(), width, matrix_.element_type()));
       T* cells = group.dictionary.template mutable_data<T>();
-      tuples.ForRows(0, matrix_.rows(),
-                     [&](int64_t row, const T* tuple) { std::copy_n(tuple, width, cells + row * width); });
+      ParallelFor(matrix_.rows(), kBlockRows, [&](int64_t begin, int64_t end) {
+        Tuples<T>(matrix_, planned_.columns).ForRows(begin, end, [&](int64_t row, const T* tuple) {
+          std::copy_n(tuple, width, cells + row * width);
+        });
+      });
       return group;
     }
     int64_t entries = 0;
@@ -335,9 +384,19 @@ Result<ColumnGroups> Compress(const Matrix& matrix, const CompressionPlan& plan,
   std::vector<GroupMaker<T>> makers;
   makers.reserve(plan.groups.size());
   for (const PlannedGroup& group : plan.groups) makers.emplace_back(matrix, group);
+  const int64_t tile_rows = std::clamp<int64_t>(kTileCells / std::max<int64_t>(matrix.columns(), 1), 8, 1024);
   ParallelFor((matrix.rows() + kBlockRows - 1) / kBlockRows, 1, [&](int64_t begin, int64_t end) {
-    for (int64_t block = begin; block < end && !IsCancelled(context.cancelled); ++block)
-      for (GroupMaker<T>& maker : makers) maker.Look(block);
+    DenseRows<T> rows(matrix);
+    for (int64_t block = begin; block < end && !IsCancelled(context.cancelled); ++block) {
+      for (GroupMaker<T>& maker : makers) maker.BeginBlock(block);
+      const int64_t last = std::min(matrix.rows(), (block + 1) * kBlockRows);
+      for (int64_t row = block * kBlockRows; row < last; row += tile_rows) {
+        const int64_t behind = std::min(last, row + tile_rows);
+        const T* const cells = rows.Cells(row, behind);
+        for (GroupMaker<T>& maker : makers) maker.Look(block, row, behind, cells);
+      }
+      for (GroupMaker<T>& maker : makers) maker.EndBlock(block);
+    }
   });
   if (IsCancelled(context.cancelled)) return Cancelled("compress");
   std::vector<Status> made(makers.size(), OkStatus());

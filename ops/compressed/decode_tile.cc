@@ -4,8 +4,11 @@
 #include <algorithm>
 #include <array>
 #include <cstring>
+#include <type_traits>
 
 #include "core/values/panels.h"
+#include "ops/base/cpu.h"
+#include "ops/simd/codes/eight_columns.h"
 #include "ops/simd/rows.h"
 
 namespace heddle::ops {
@@ -44,14 +47,18 @@ void CopyTuples(const T* tuples, int64_t tuple, int64_t width, const Code* codes
 }  // namespace
 
 template <typename T>
-std::vector<typename TileDecoder<T>::Piece> TileDecoder<T>::PiecesOf(const std::vector<int32_t>& columns) {
+std::vector<typename TileDecoder<T>::Piece> TileDecoder<T>::PiecesOf(
+    const std::vector<int32_t>& columns) const {
   std::vector<Piece> pieces;
   for (size_t k = 0; k < columns.size(); ++k) {
-    const bool goes_on = !pieces.empty() && columns[k] == columns[k - 1] + 1;
+    if (is_in_eight_[static_cast<size_t>(columns[k])]) continue;
+    const auto offset = static_cast<int64_t>(k);
+    const bool goes_on = !pieces.empty() && pieces.back().column + pieces.back().width == columns[k] &&
+                         pieces.back().offset + pieces.back().width == offset;
     if (goes_on && pieces.back().width < kMostTogether)
       ++pieces.back().width;
     else
-      pieces.push_back({columns[k], static_cast<int64_t>(k), 1});
+      pieces.push_back({columns[k], offset, 1});
   }
   return pieces;
 }
@@ -64,7 +71,9 @@ int64_t TileDecoder<T>::RowsOfTile(int64_t columns) {
 
 template <typename T>
 TileDecoder<T>::TileDecoder(const Matrix& matrix)
-    : matrix_(matrix), defaults_(static_cast<size_t>(matrix.columns()), T(0)) {
+    : matrix_(matrix),
+      is_in_eight_(static_cast<size_t>(matrix.columns()), false),
+      defaults_(static_cast<size_t>(matrix.columns()), T(0)) {
   std::vector<const ColumnGroup*> dense;
   for (const ColumnGroup& group : matrix_.groups().groups) {
     const auto tuples = [&]() -> Tuples {
@@ -82,6 +91,7 @@ TileDecoder<T>::TileDecoder(const Matrix& matrix)
       case Encoding::kUncompressed: plain_.push_back({&group, tuples()}); break;
     }
   }
+  if (std::is_same_v<T, double> && SelectedCpu() == Cpu::kAvx512) FindEights(dense);
   AddUnits(std::move(dense));
   FindFours();
   std::sort(default_.begin(), default_.end(),
@@ -104,6 +114,63 @@ void TileDecoder<T>::AddDefaults(const ColumnGroup& group) {
   }
 }
 
+template <typename T>
+void TileDecoder<T>::FindEights(const std::vector<const ColumnGroup*>& dense) {
+  std::vector<std::pair<const ColumnGroup*, int64_t>> of_columns(defaults_.size());
+  for (const ColumnGroup* group : dense)
+    if (group->codes.bits() == 4)
+      for (size_t k = 0; k < group->columns.size(); ++k)
+        of_columns[static_cast<size_t>(group->columns[k])] = {group, static_cast<int64_t>(k)};
+  const int64_t columns = matrix_.columns();
+  for (int64_t first = 0, last; first < columns; first = last + 1) {
+    for (last = first; last < columns && of_columns[static_cast<size_t>(last)].first != nullptr;) ++last;
+    int64_t at = first;
+    for (; at + 8 <= last; at += 8) AddEight(of_columns, at);
+    // Some columns twice take no longer than the others one by one.
+    if (at > first && at + 4 <= last) AddEight(of_columns, last - 8);
+  }
+}
+
+template <typename T>
+void TileDecoder<T>::AddEight(const std::vector<std::pair<const ColumnGroup*, int64_t>>& columns,
+                              int64_t first) {
+  Eight eight;
+  eight.column = first;
+  eight.cells.resize(8 * 16);
+  for (int64_t c = 0; c < 8; ++c) {
+    const auto [group, k] = columns[static_cast<size_t>(first + c)];
+    is_in_eight_[static_cast<size_t>(first + c)] = true;
+    eight.codes[static_cast<size_t>(c)] = &group->codes;
+    for (int64_t t = 0; t < std::min<int64_t>(group->tuples(), 16); ++t)
+      eight.cells[static_cast<size_t>(c * 16 + t)] =
+          group->dictionary.template data<T>()[t * group->width() + k];
+  }
+  eights_.push_back(std::move(eight));
+}
+
+template <typename T>
+void TileDecoder<T>::DecodeEight(const Eight& eight, int64_t begin, int64_t end, T* cells) const {
+  const int64_t stride = columns();
+  T* const to = cells + eight.column;
+  int64_t row = begin;
+  if constexpr (std::is_same_v<T, double>) {
+    // Two codes are in a byte: of rows from an odd one on they are looked up one by one.
+    if (begin % 2 == 0) {
+      simd::EightColumns columns;
+      for (size_t c = 0; c < 8; ++c) {
+        columns.codes[c] = eight.codes[c]->data();
+        columns.cells[c] = eight.cells.data() + c * 16;
+        FetchCodes(columns.codes[c] + end / 2, (end - begin) / 2);
+      }
+      row += (end - begin) / 8 * 8;
+      simd::LookUpEightColumnsAvx512(columns, begin, row - begin, to, stride);
+    }
+  }
+  for (; row < end; ++row)
+    for (size_t c = 0; c < 8; ++c)
+      to[(row - begin) * stride + static_cast<int64_t>(c)] = eight.cells[c * 16 + eight.codes[c]->At(row)];
+}
+
 // Groups whose columns are adjacent are joined while their tuples are few.
 template <typename T>
 void TileDecoder<T>::AddUnits(std::vector<const ColumnGroup*> dense) {
@@ -112,9 +179,11 @@ void TileDecoder<T>::AddUnits(std::vector<const ColumnGroup*> dense) {
   });
   CodeUnit open;
   for (const ColumnGroup* group : dense) {
+    const std::vector<Piece> pieces = PiecesOf(group->columns);
+    if (pieces.empty()) continue;
+    const bool is_whole = pieces[0].width == group->width();
     const bool is_adjacent =
-        group->columns.back() - group->columns.front() == group->width() - 1 &&
-        (open.groups.empty() || open.groups.back()->columns.back() + 1 == group->columns.front());
+        is_whole && (open.groups.empty() || open.groups.back()->columns.back() + 1 == group->columns.front());
     const bool joins =
         matrix_.rows() >= kLeastJoinedRows && is_adjacent && open.width + group->width() <= kMostTogether &&
         open.CanJoin(*group, std::clamp<int64_t>(kJoinedCells / columns(), 1, CodeUnit::kMostJoined));
@@ -124,7 +193,7 @@ void TileDecoder<T>::AddUnits(std::vector<const ColumnGroup*> dense) {
     }
     open.Join(*group);
     // What is not adjacent in itself stays alone.
-    if (!joins && group->columns.back() - group->columns.front() != group->width() - 1) {
+    if (!joins && !is_whole) {
       AddUnit(open);
       open = {};
     }
@@ -198,6 +267,7 @@ void TileDecoder<T>::DecodeRows(Cursor* cursor, int64_t begin, int64_t end, T* c
     for (int64_t i = 0; i < rows; ++i)
       std::memcpy(cells + i * stride + piece.column, from, static_cast<size_t>(piece.width) * sizeof(T));
   }
+  for (const Eight& eight : eights_) DecodeEight(eight, begin, end, cells);
   for (const Unit& unit : units_)
     WithCodes(unit.codes, begin, end, [&](const auto* codes) {
       for (const Piece& piece : unit.tuples.pieces)

@@ -5,7 +5,6 @@
 #include <bit>
 #include <cmath>
 #include <queue>
-#include <unordered_map>
 #include <utility>
 
 #include "core/hash.h"
@@ -33,16 +32,72 @@ struct Candidate {
   PlannedGroup planned;
 };
 
-// Codes of pairs of codes, by first occurrence.
+// Numbers of 64-bit keys, by first occurrence. Open addressing.
+class Numbers {
+ public:
+  uint32_t Of(uint64_t key) {
+    size_t slot = SlotOf(key);
+    while (slots_[slot] != kFree) {
+      if (keys_[slots_[slot]] == key) return slots_[slot];
+      slot = (slot + 1) & (slots_.size() - 1);
+    }
+    const auto number = static_cast<uint32_t>(keys_.size());
+    slots_[slot] = number;
+    keys_.push_back(key);
+    if (keys_.size() * 2 > slots_.size()) Grow();
+    return number;
+  }
+  /// kFree where the key has no number.
+  uint32_t Find(uint64_t key) const {
+    size_t slot = SlotOf(key);
+    while (slots_[slot] != kFree && keys_[slots_[slot]] != key) slot = (slot + 1) & (slots_.size() - 1);
+    return slots_[slot];
+  }
+  uint32_t size() const { return static_cast<uint32_t>(keys_.size()); }
+  static constexpr uint32_t kFree = ~uint32_t{0};
+
+ private:
+  size_t SlotOf(uint64_t key) const {
+    const uint64_t hash = FoldHash(1, key);
+    return static_cast<size_t>(hash ^ hash >> 32) & (slots_.size() - 1);
+  }
+  void Grow() {
+    slots_.assign(slots_.size() * 2, kFree);
+    for (uint32_t number = 0; number < keys_.size(); ++number) {
+      size_t slot = SlotOf(keys_[number]);
+      while (slots_[slot] != kFree) slot = (slot + 1) & (slots_.size() - 1);
+      slots_[slot] = number;
+    }
+  }
+
+  std::vector<uint64_t> keys_;
+  std::vector<uint32_t> slots_ = std::vector<uint32_t>(64, kFree);
+};
+
+// Codes of pairs of codes, by first occurrence: by a table of all pairs where there are few.
 class Pairs {
  public:
-  uint32_t CodeOf(uint64_t first, uint64_t second) {
-    const uint64_t pair = first << 32 | second;
-    return codes_.try_emplace(pair, static_cast<uint32_t>(codes_.size())).first->second;
+  /// Codes are at most these.
+  Pairs(uint32_t most_first, uint32_t most_second) : width_(uint64_t{most_second} + 1) {
+    if ((uint64_t{most_first} + 1) * width_ <= kFewPairs)
+      table_.assign(static_cast<size_t>((uint64_t{most_first} + 1) * width_), Numbers::kFree);
+  }
+
+  uint32_t CodeOf(uint32_t first, uint32_t second) {
+    const uint64_t pair = first * width_ + second;
+    if (table_.empty()) return numbers_.Of(pair);
+    uint32_t& code = table_[static_cast<size_t>(pair)];
+    if (code == Numbers::kFree) code = count_++;
+    return code;
   }
 
  private:
-  std::unordered_map<uint64_t, uint32_t> codes_;
+  static constexpr uint64_t kFewPairs = uint64_t{1} << 14;
+
+  uint64_t width_;
+  uint32_t count_ = 0;
+  std::vector<uint32_t> table_;
+  Numbers numbers_;
 };
 
 // The smallest encoding for what the sample tells of a group.
@@ -109,23 +164,59 @@ class Estimator {
 
 uint64_t BitsOf(double value) { return std::isnan(value) ? ~uint64_t{0} : std::bit_cast<uint64_t>(value); }
 
-Candidate Sample(const Matrix& matrix, const std::vector<int64_t>& rows, int32_t column,
+// The bits of the cells of the sampled rows, each followed by those of the row behind it. Every row is read
+// once, for all columns.
+template <typename T>
+void CopyRows(const Matrix& matrix, const std::vector<int64_t>& rows, std::vector<uint64_t>* bits) {
+  const int64_t columns = matrix.columns();
+  ParallelFor(static_cast<int64_t>(rows.size()), 64, [&](int64_t begin, int64_t end) {
+    for (int64_t i = begin; i < end; ++i)
+      for (const int64_t behind : {0, 1}) {
+        const int64_t row = std::min(rows[static_cast<size_t>(i)] + behind, matrix.rows() - 1);
+        uint64_t* const out = bits->data() + (2 * i + behind) * columns;
+        if (!matrix.IsSparse()) {
+          const T* cells = matrix.data<T>() + row * columns;
+          for (int64_t j = 0; j < columns; ++j) out[j] = BitsOf(cells[j]);
+          continue;
+        }
+        for (int64_t e = matrix.row_offsets()[row]; e < matrix.row_offsets()[row + 1]; ++e)
+          if (const T cell = matrix.values<T>()[e]; cell != 0) out[matrix.column_indexes()[e]] = BitsOf(cell);
+      }
+  });
+}
+
+std::vector<uint64_t> SampledBits(const Matrix& matrix, const std::vector<int64_t>& rows) {
+  std::vector<uint64_t> bits(2 * rows.size() * static_cast<size_t>(matrix.columns()), 0);
+  if (matrix.element_type() == ElementType::kFloat64)
+    CopyRows<double>(matrix, rows, &bits);
+  else
+    CopyRows<float>(matrix, rows, &bits);
+  return bits;
+}
+
+Candidate Sample(const std::vector<uint64_t>& bits, int64_t columns, int32_t column,
                  const Estimator& estimator) {
   Candidate candidate;
   candidate.columns = {column};
-  std::unordered_map<uint64_t, uint32_t> codes;
-  const auto code_of = [&](int64_t row) {
-    return codes.try_emplace(BitsOf(matrix.At(row, column)), static_cast<uint32_t>(codes.size()))
-        .first->second;
-  };
-  candidate.codes.reserve(rows.size());
-  candidate.next.reserve(rows.size());
-  for (const int64_t row : rows) candidate.codes.push_back(code_of(row));
-  for (const int64_t row : rows) candidate.next.push_back(code_of(std::min(row + 1, matrix.rows() - 1)));
-  const auto zero = codes.find(0);
-  candidate.zero = zero == codes.end() ? static_cast<uint32_t>(codes.size()) : zero->second;
+  Numbers codes;
+  const size_t rows = bits.size() / static_cast<size_t>(2 * columns);
+  candidate.codes.resize(rows);
+  candidate.next.resize(rows);
+  const uint64_t* cell = bits.data() + column;
+  for (size_t i = 0; i < rows; ++i, cell += 2 * columns) {
+    candidate.codes[i] = codes.Of(*cell);
+    candidate.next[i] = codes.Of(cell[columns]);
+  }
+  candidate.zero = std::min(codes.Find(0), codes.size());
   estimator.Estimate(&candidate);
   return candidate;
+}
+
+uint32_t MostCode(const Candidate& candidate) {
+  uint32_t most = candidate.zero;
+  for (const std::vector<uint32_t>* codes : {&candidate.codes, &candidate.next})
+    for (const uint32_t code : *codes) most = std::max(most, code);
+  return most;
 }
 
 // The columns of both in one group.
@@ -133,7 +224,7 @@ Candidate Join(const Candidate& a, const Candidate& b, const Estimator& estimato
   Candidate joined;
   joined.columns.resize(a.columns.size() + b.columns.size());
   std::merge(a.columns.begin(), a.columns.end(), b.columns.begin(), b.columns.end(), joined.columns.begin());
-  Pairs pairs;
+  Pairs pairs(MostCode(a), MostCode(b));
   joined.codes.reserve(a.codes.size());
   joined.next.reserve(a.codes.size());
   for (size_t i = 0; i < a.codes.size(); ++i) joined.codes.push_back(pairs.CodeOf(a.codes[i], b.codes[i]));
@@ -141,6 +232,23 @@ Candidate Join(const Candidate& a, const Candidate& b, const Estimator& estimato
   joined.zero = pairs.CodeOf(a.zero, b.zero);
   estimator.Estimate(&joined);
   return joined;
+}
+
+// Whether codes of the joined group take as many bits as those of both: it has so many tuples in the first
+// few sampled rows already.
+bool NeedsAllBits(const Candidate& a, const Candidate& b) {
+  if (a.planned.encoding != Encoding::kDenseCodes || b.planned.encoding != Encoding::kDenseCodes)
+    return false;
+  const auto bits_of = [](const Candidate& c) {
+    return CodeBits(static_cast<int64_t>(std::ceil(c.planned.tuples)));
+  };
+  const int32_t bits = bits_of(a) + bits_of(b);
+  Numbers tuples;
+  for (size_t i = 0; i < a.codes.size(); ++i) {
+    tuples.Of(uint64_t{a.codes[i]} << 32 | b.codes[i]);
+    if (CodeBits(tuples.size()) >= bits) return true;
+  }
+  return false;
 }
 
 double Saved(const Candidate& a, const Candidate& b, const Candidate& joined) {
@@ -215,6 +323,7 @@ Status JoinGreedily(std::vector<Candidate>* groups, const Estimator& estimator,
       for (int64_t i = begin; i < end; ++i) {
         Pair& pair = added[static_cast<size_t>(i)];
         if (IsCancelled(context.cancelled)) return;
+        if (NeedsAllBits(all[pair.a], all[pair.b])) continue;
         pair.saved = Saved(all[pair.a], all[pair.b], Join(all[pair.a], all[pair.b], estimator));
       }
     });
@@ -286,10 +395,11 @@ Result<CompressionPlan> PlanCompression(const Matrix& matrix, const KernelContex
   const std::vector<int64_t> rows = SampledRows(matrix.rows());
   const Estimator estimator(matrix, static_cast<int64_t>(rows.size()),
                             static_cast<double>(matrix.stored()) / static_cast<double>(matrix.cells()));
+  const std::vector<uint64_t> bits = SampledBits(matrix, rows);
   std::vector<Candidate> groups(static_cast<size_t>(matrix.columns()));
   ParallelFor(matrix.columns(), 1, [&](int64_t begin, int64_t end) {
     for (int64_t j = begin; j < end && !IsCancelled(context.cancelled); ++j)
-      groups[static_cast<size_t>(j)] = Sample(matrix, rows, static_cast<int32_t>(j), estimator);
+      groups[static_cast<size_t>(j)] = Sample(bits, matrix.columns(), static_cast<int32_t>(j), estimator);
   });
   if (IsCancelled(context.cancelled)) return Cancelled("compress");
 

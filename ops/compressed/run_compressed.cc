@@ -60,7 +60,7 @@ class TiledCall {
       storages_.push_back(Storage::kDense);
       if (!IsCompressed(call_.inputs[i])) continue;
       const Matrix& matrix = call_.inputs[i]->matrix();
-      storages_[i] = StorageFor(op_, matrix);
+      storages_[i] = StorageFor(op_, call_, i);
       if (by_rows_[i]) continue;
       HEDDLE_ASSIGN_OR_RETURN(Matrix decoded, StoredAs(matrix, storages_[i]));
       decoded_.push_back(std::make_unique<Value>(std::move(decoded)));

@@ -113,7 +113,7 @@ class FilesOnDisk : public SpillFiles {
   Result<std::unique_ptr<SpillFile>> Create() override {
     const Descriptor folder(open(path_.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
     if (!folder.ok()) return CannotCreate(errno);
-    abandoned_.RemoveOnce(folder.get());
+    abandoned_.RemoveIn(folder.get());
     Descriptor file;
     if (names_ == SpillNames::kNever) {
       file = Descriptor(openat(folder.get(), ".", O_TMPFILE | O_RDWR | O_CLOEXEC | O_EXCL, 0600));

@@ -15,7 +15,7 @@
 #include "ops/elementwise/widened_rows.h"
 #include "ops/product/compressed_products.h"
 #include "ops/product/matmul_gemm.h"
-#include "ops/simd/codes.h"
+#include "ops/simd/codes/codes.h"
 #include "ops/simd/product/byte_products.h"
 #include "ops/simd/product/gemm.h"
 

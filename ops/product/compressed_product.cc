@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // X %*% M with a compressed X.
 #include <algorithm>
+#include <array>
+#include <span>
 #include <utility>
 #include <vector>
 
@@ -111,6 +113,8 @@ class ExactProduct {
       open.Join(*group);
     }
     if (!open.groups.empty()) AddUnit(open);
+    std::stable_partition(units_.begin(), units_.end(),
+                          [](const Unit& unit) { return !unit.codes.HasWideCodes(); });
   }
 
   void AddUnit(const CodeUnit& codes) {
@@ -133,11 +137,15 @@ class ExactProduct {
   template <int kCount>
   void AddBlock(int64_t begin, int64_t end, std::vector<GroupPlace>& places, double* out) const {
     const int64_t k = kCount > 0 ? kCount : k_;
-    const auto add = [k](double* __restrict sums, const double* __restrict terms)
-        __attribute__((always_inline)) {
+    const auto add = [k](double* sums, const double* terms) __attribute__((always_inline)) {
+      if constexpr (kCount > 0) return simd::AddTo<kCount>(sums, terms);
       for (int64_t c = 0; c < k; ++c) sums[c] += terms[c];
     };
-    for (const Unit& unit : units_)
+    size_t done = 0;
+    if constexpr (kCount == 1)
+      for (; done + 4 <= units_.size() && !units_[done + 3].codes.HasWideCodes(); done += 4)
+        AddFour(&units_[done], begin, end, out);
+    for (const Unit& unit : std::span(units_).subspan(done))
       WithCodes(unit.codes, begin, end, [&](const auto* codes) {
         const double* const products = unit.products.data();
         for (int64_t i = 0; i < end - begin; ++i) add(out + i * k, products + codes[i] * k);
@@ -153,6 +161,20 @@ class ExactProduct {
           for (int64_t row = first; row < last; ++row) add(out + (row - begin) * k, products + code * k);
         });
     }
+  }
+
+  // One column of M: four units in one pass over the results.
+  void AddFour(const Unit* units, int64_t begin, int64_t end, double* out) const {
+    std::array<CodeRoom, 4> rooms;
+    std::array<const uint8_t*, 4> codes;
+    std::array<const double*, 4> terms;
+    for (size_t u = 0; u < 4; ++u) {
+      codes[u] = ByteCodes(units[u].codes, begin, end, &rooms[u]);
+      terms[u] = units[u].products.data();
+    }
+    for (int64_t i = 0; i < end - begin; ++i)
+      out[i] +=
+          (terms[0][codes[0][i]] + terms[1][codes[1][i]]) + (terms[2][codes[2][i]] + terms[3][codes[3][i]]);
   }
 
   void MultiplyBlock(int64_t begin, int64_t end, std::vector<GroupPlace>& places, double* out) const {

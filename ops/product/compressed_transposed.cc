@@ -125,10 +125,7 @@ class WeightSums {
   void AddBlock(int64_t begin, int64_t end, const double* weights, std::vector<GroupPlace>& places,
                 double* sums) const {
     const int64_t rows = end - begin;
-    const auto add =
-        [](double* __restrict to, const double* __restrict terms) __attribute__((always_inline)) {
-      for (int64_t c = 0; c < kCount; ++c) to[c] += terms[c];
-    };
+    const auto add = simd::AddTo<kCount>;
     for (int64_t i = 0; i < rows; ++i) add(sums + room_, weights + i * kCount);
     for (const Unit& unit : units_)
       WithCodes(unit.codes, begin, end, [&](const auto* codes) {

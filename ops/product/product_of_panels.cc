@@ -10,6 +10,7 @@
 
 #include "core/values/panels.h"
 #include "core/values/sizes.h"
+#include "ops/base/held_bytes.h"
 #include "ops/base/parallel.h"
 #include "ops/cells/join_columns.h"
 #include "ops/cells/move_cells.h"
@@ -170,11 +171,11 @@ bool MultipliesPanels(const Node& node, std::span<const ValueInfo> inputs) {
 
 Result<Value> ProductOfPanels(const KernelCall& call) {
   if (call.context.panels == nullptr) return Internal("%*%: panels without a store");
-  const Scalar* const held = call.node.FindAttribute(kHeldBytes);
-  if (held == nullptr) return Internal("%*%: the plan does not say what may be held");
+  const int64_t held = HeldBytesOf(call.node, kUnknown);
+  if (held == kUnknown) return Internal("%*%: the plan does not say what may be held");
   const int64_t rows = call.inputs[kA]->shape().rows;  // Of several ranks, those of this one.
   const Shape y = call.input_infos[kY].shape;
-  return Product(call, BlocksOfProduct(rows, y.rows, y.columns, held->AsInteger())).Run();
+  return Product(call, BlocksOfProduct(rows, y.rows, y.columns, held)).Run();
 }
 
 }  // namespace heddle::ops

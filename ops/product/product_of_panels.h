@@ -14,9 +14,6 @@
 // are wide, each from thin slices of both operands (docs/streaming.md, "Products").
 namespace heddle::ops {
 
-/// The attribute of a node in a plan that tells how many bytes its kernel may hold of panels.
-constexpr std::string_view kHeldBytes = "held.bytes";
-
 /// How a product is cut: blocks of the result, and the inner indexes of a slice.
 struct ProductBlocks {
   int64_t rows = 0, columns = 0, inner = 0;

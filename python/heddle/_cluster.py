@@ -63,7 +63,7 @@ class Cluster:
             args: Arguments = None, print: Callable[[str], object] | None = None, library: Folders = None,
             memory: int | str | None = None, threads: int | None = None, fusion: str | None = None,
             seed: int | None = None, precision: str = "double", cpu: str | None = None,
-            directory: str | os.PathLike[str] | None = None) -> Results:
+            directory: str | os.PathLike[str] | None = None, compress: str | None = None) -> Results:
         """As heddle.run(), with the same bytes in its results."""
         text, name = read_script(script)
         names = names_of(outputs)
@@ -76,7 +76,7 @@ class Cluster:
         for variable in given:
             names_of_inputs.set(variable, 0)  # raises for what is no name
         directory = folder_of(directory)
-        words = [program(), *self._words, *_options(library, memory, threads, fusion, seed, precision, cpu)]
+        words = [program(), *self._words, *_options(library, memory, threads, fusion, seed, precision, cpu, compress)]
         if self._connection is not None:
             words += ["--request-id", f"python-{uuid.uuid4()}"]
         words.append("-")
@@ -155,10 +155,11 @@ def connect(address: str | None = None, *, token_file: _Path = None, tls_ca: _Pa
     return Cluster([*words, "--data-root", folder], connection, address or "the master of this user", folder)
 
 
-def _options(library, memory, threads, fusion, seed, precision, cpu):
+def _options(library, memory, threads, fusion, seed, precision, cpu, compress):
     words = [word for folder in folders_of(library) for word in ("--library", os.path.abspath(folder))]
     for option, value in (("--memory", memory_bytes(memory) if memory is not None else None), ("--threads", threads),
-                          ("--fusion", fusion), ("--seed", seed), ("--cpu", cpu)):
+                          ("--fusion", fusion), ("--seed", seed), ("--cpu", cpu),
+                          ("--compress", compress)):
         if value is not None:
             words += [option, str(value)]
     if precision != "double":

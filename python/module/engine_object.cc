@@ -86,6 +86,13 @@ bool OptionsOf(PyObject* dict, engine::EngineOptions* options) {
     if (name == "library") return TextsOf(value, &options->libraries, PathOf);
     if (name == "fusion") return TextOf(value, &session.fusion);
     if (name == "cpu") return TextOf(value, &session.cpu);
+    if (name == "compress") {
+      std::string mode;
+      if (!TextOf(value, &mode)) return false;
+      const Status status = engine::SetCompression(mode, &session);
+      if (!status.ok()) Raise(status);
+      return status.ok();
+    }
     if (name == "spill_folder") return PathOf(value, &session.spill_folder);
     if (name == "single_precision") {
       session.element_type = PyObject_IsTrue(value) == 1 ? ElementType::kFloat32 : ElementType::kFloat64;

@@ -40,6 +40,7 @@ def python(code, *, timeout=120, before=None, **environment):
     ({"seed": "a"}, "seed is a whole number"),
     ({"seed": 2**70}, "seed is at most"),
     ({"fusion": 5}, "fusion is a text, not 5"),
+    ({"compress": 5}, "compress is a text, not 5"),
     ({"library": 5}, "library is a path, not a int"),
     ({"directory": 5}, "directory is a path, not a int"),
     ({"report": "a\0b"}, "report: no path has a character of number 0"),

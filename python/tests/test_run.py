@@ -91,6 +91,7 @@ def test_options():
     ({"precision": "half"}, "precision is 'double' or 'single', not 'half'"),
     ({"fusion": "some"}, "fusion takes off, all, no-redundancy or cost, not 'some'"),
     ({"cpu": "sse"}, "cpu takes auto, avx2 or avx512, not 'sse'"),
+    ({"compress": "on"}, "compress takes auto or off, not 'on'"),
 ])
 def test_options_that_are_none(options, message):
     with pytest.raises(heddle.UsageError, match=message.replace("(", r"\(")) as error:

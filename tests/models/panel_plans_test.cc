@@ -7,6 +7,7 @@
 #include <random>
 
 #include "actor/simulation.h"
+#include "scheduler/memory_of_plan.h"
 #include "scheduler/schedule.h"
 #include "tests/simulation/hash_body.h"
 #include "tests/support/seeds.h"
@@ -63,7 +64,11 @@ Plan RandomPanelPlan(uint64_t seed) {
   }
   Result<Plan> plan = scheduler::Schedule(graph, live_in, options);
   EXPECT_TRUE(plan.ok()) << plan.status().ToString();
-  return plan.ok() ? *std::move(plan) : Plan();
+  if (!plan.ok()) return Plan();
+  // What is checked is what registers take: nothing here holds panels beside them.
+  for (int32_t rank = 0; rank < plan->ranks; ++rank)
+    plan->peak_bytes[static_cast<size_t>(rank)] -= scheduler::InTransitOn(*plan, rank).of_panels;
+  return *std::move(plan);
 }
 
 Status Simulate(const Plan& plan, uint64_t seed) {
@@ -121,7 +126,7 @@ TEST(PanelPlansTest, PassesWithoutTheirGuardsMeet) {
         if (task.id == waiting) std::erase(task.control_in, id);
     }
     plans += !guards.empty();
-    for (uint64_t order = 0; order < 20 && !guards.empty(); ++order) {
+    for (uint64_t order = 0; order < 100 && !guards.empty(); ++order) {
       const Status status = Simulate(plan, seed + 1000 * order);
       if (status.message().find("I8") == std::string::npos) continue;
       ++found;

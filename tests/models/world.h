@@ -98,8 +98,9 @@ class World {
   std::vector<Happening> happenings_;
   size_t most_bytes_ = 0;
   uint32_t ranks_ = 1;
-  bool has_peak_ = false;     ///< Some plan says what its registers take at most.
-  bool had_trouble_ = false;  ///< What may happen once a history has happened.
+  std::vector<std::vector<int64_t>> peak_bytes_;  ///< By lane and rank: what its plan says at most.
+  bool has_peak_ = false;                         ///< Some plan says what its registers take at most.
+  bool had_trouble_ = false;                      ///< What may happen once a history has happened.
   Choice choice_ = Choice::kInline;
   std::vector<uint8_t> saved_;  ///< The last state that was saved or loaded.
   std::string why_;

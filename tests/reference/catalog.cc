@@ -349,6 +349,8 @@ constexpr std::pair<std::string_view, Kernel> kKernels[] = {
      [](const Node&, Inputs inputs) -> Value {
        return Regroup(M(inputs, 0), inputs[1]->scalar().AsInteger());
      }},
+    {"compress", [](const Node&, Inputs inputs) -> Value { return M(inputs, 0); }},
+    {"decompress", [](const Node&, Inputs inputs) -> Value { return M(inputs, 0); }},
     {"rev", [](const Node&, Inputs inputs) -> Value { return Rev(M(inputs, 0)); }},
     {"index", OfIndex},
     {"indexAssign", OfIndexAssign},

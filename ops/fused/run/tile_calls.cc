@@ -50,7 +50,7 @@ void IdleTileSteps::GiveBack(std::shared_ptr<TileSteps> steps) {
 
 TileSteps::TileSteps(const TileProgram& program)
     : program_(program),
-      pair_(FindPairedProduct(program)),
+      pair_of_program_(FindPairedProduct(program)),
       sparse_pair_(FindSparsePair(program)),
       is_plain_(IsPlain(program)),
       scalars_(program),
@@ -71,6 +71,9 @@ Status TileSteps::Prepare(const KernelCall& call) {
   body_.emplace(program_, call);
   HEDDLE_RETURN_IF_ERROR(scalars_.Evaluate(call));
   HEDDLE_RETURN_IF_ERROR(MakeTileInputs(program_, call, &inputs_));
+  // Decoded rows are in the first-level cache: there is nothing to wait for.
+  pair_ = pair_of_program_;
+  if (pair_.root >= 0 && IsDecoded(program_.steps[static_cast<size_t>(pair_.root)].from)) pair_ = {};
   sizes_ = ChooseTileSizes(program_, pair_, inputs_.doubles);
   if (is_plain_)  // No more than there are: buffers of small operators stay small, and in the caches.
     sizes_.rows = std::min(sizes_.rows,
@@ -172,7 +175,6 @@ void TileSteps::DecodeRows(TileScratch& scratch, int64_t row, int64_t row_end) c
     // Tasks begin and end at multiples of the height, or of the tile.
     rows.begin = row;
     rows.end = std::min(inputs_.doubles[i].rows(), std::max(row_end, (row / height + 1) * height));
-    std::swap(rows.cells, rows.before);
     decoder->Decode(&rows.cursor, rows.begin, rows.end, rows.cells.data());
   }
 }
@@ -186,7 +188,6 @@ void TileSteps::Bind(TileScratch& scratch) const {
     const int64_t cells = (sizes_.rows + TileDecoder<double>::RowsOfTile(columns)) * columns;
     scratch.decoded.resize(inputs_.decoders.size());
     scratch.decoded[i].cells = AlignedArray(cells);
-    scratch.decoded[i].before = AlignedArray(cells);
   }
   if (scratch.room < scratch_doubles_) {
     scratch.buffers = AlignedArray(scratch_doubles_);

@@ -92,9 +92,7 @@ void TileSteps::MultiplyAndAdd(TileScratch& scratch, const Step& step, const Nar
         .w = pair_.stores_product ? Locate(scratch, root.from_right, row).cells : products,
         .columns = payload + program_.roots[static_cast<size_t>(root.index)].offset,
         .out_step = pair_.stores_product ? 1 : 0,
-        .prefetch = IsDecoded(step.from)
-                        ? simd::Prefetch()
-                        : simd::Prefetch(simd::Prefetch::kFar, program_.processor.memory_streams)});
+        .prefetch = simd::Prefetch(simd::Prefetch::kFar, program_.processor.memory_streams)});
   });
   scratch.waiting_rows = 0;
 }

@@ -53,11 +53,10 @@ struct RegionArguments {
   }
 };
 
-/// Rows of a compressed input that one thread has decoded, and those that it had before: a paired root
-/// (rows/paired_product.h) reads rows of the tile before.
+/// Rows [begin, end) of a compressed input that one thread has decoded.
 struct DecodedRows {
-  int64_t begin = 0, end = 0;  ///< Of `cells`.
-  AlignedArray cells, before;
+  int64_t begin = 0, end = 0;
+  AlignedArray cells;
   TileDecoder<double>::Cursor cursor;
 };
 
@@ -254,7 +253,8 @@ class TileSteps {
   static constexpr size_t kNobody = ~size_t{0};
 
   const TileProgram& program_;
-  const PairedProduct pair_, sparse_pair_;
+  const PairedProduct pair_of_program_, sparse_pair_;
+  PairedProduct pair_;   // Of this call.
   const bool is_plain_;  // Nothing but loops over the cells and rows of dense inputs.
   int64_t calls_ = 0;
   std::optional<BodyRows> body_;  // Of the call.

@@ -74,7 +74,7 @@ class RealFiles : public Files {
 
   Result<std::unique_ptr<NewFile>> Begin(const std::string& path) override {
     HEDDLE_ASSIGN_OR_RETURN(FilePlace place, paths_.Find(path, Use::kWrite));
-    abandoned_.RemoveOnce(place.folder());
+    abandoned_.RemoveIn(place.folder());
     HEDDLE_ASSIGN_OR_RETURN(Replacement replacement, Replacement::Begin(std::move(place), path));
     return std::make_unique<NewFile>(std::move(replacement), path, gate_);
   }

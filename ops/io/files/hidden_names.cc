@@ -60,22 +60,35 @@ std::string PathOf(int folder) {
              : std::filesystem::read_symlink(fmt::format("/proc/self/fd/{}", folder), error).string();
 }
 
-void RemoveIfAbandoned(int folder, const char* name) {
+// False where somebody holds its lock.
+bool RemoveIfAbandoned(int folder, const char* name) {
   struct stat opened {
   }, named{};
-  if (fstatat(folder, name, &named, AT_SYMLINK_NOFOLLOW) != 0) return;
+  if (fstatat(folder, name, &named, AT_SYMLINK_NOFOLLOW) != 0) return true;
   const bool is_folder = S_ISDIR(named.st_mode);
-  if (!is_folder && !S_ISREG(named.st_mode)) return;
+  if (!is_folder && !S_ISREG(named.st_mode)) return true;
   // NFS locks only what is opened for writing.
   const Descriptor fd(openat(
       folder, name, (is_folder ? O_RDONLY | O_DIRECTORY : O_RDWR) | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC));
-  if (!fd.ok() || fstat(fd.get(), &opened) != 0) return;
+  if (!fd.ok() || fstat(fd.get(), &opened) != 0) return true;
   const bool is_old =
       OneKernelKeepsLocks(fd.get()) || opened.st_mtime < time(nullptr) - kAbandonedAfterSeconds;
+  if (!is_old) return true;
+  if (!Lock(fd.get())) return errno != EWOULDBLOCK;
   // It may have taken its place, and another one its name, since it was opened.
-  if (is_old && Lock(fd.get()) && fstatat(folder, name, &named, AT_SYMLINK_NOFOLLOW) == 0 &&
-      opened.st_dev == named.st_dev && opened.st_ino == named.st_ino)
+  if (fstatat(folder, name, &named, AT_SYMLINK_NOFOLLOW) == 0 && opened.st_dev == named.st_dev &&
+      opened.st_ino == named.st_ino)
     RemoveEntry(folder, name);
+  return true;
+}
+
+// False where somebody else holds a lock.
+bool RemoveAllAbandoned(int folder) {
+  bool all = true;
+  for (const std::string& name : NamesIn(folder))
+    if (IsHiddenName(name) && !HiddenNames::OfProcess().Has(name))
+      all &= RemoveIfAbandoned(folder, name.c_str());
+  return all;
 }
 
 }  // namespace
@@ -114,6 +127,11 @@ void HiddenNames::Remove(int folder, const std::string& name) {
   if (names_.erase({folder, name}) > 0 && listener_) listener_(PathOf(folder) + "/" + name, /*is_gone=*/true);
 }
 
+bool HiddenNames::Has(const std::string& name) {
+  const std::lock_guard lock(mutex_);
+  return std::any_of(names_.begin(), names_.end(), [&](const auto& one) { return one.second == name; });
+}
+
 bool HiddenNames::TakePlace(const std::function<bool()>& rename) {
   const std::lock_guard lock(mutex_);
   return rename();
@@ -146,15 +164,23 @@ void RemoveHiddenPath(const std::string& path) {
     RemoveEntry(AT_FDCWD, path.c_str());
 }
 
-void AbandonedParts::RemoveOnce(int folder) {
+AbandonedParts::~AbandonedParts() {
+  for (const auto& [identity, folder] : held_) RemoveAllAbandoned(folder.get());
+}
+
+void AbandonedParts::RemoveIn(int folder) {
   struct stat status {};
   if (fstat(folder, &status) != 0) return;
+  const Identity identity(status.st_dev, status.st_ino);
   {
     const std::lock_guard lock(mutex_);
-    if (!seen_.emplace(status.st_dev, status.st_ino).second) return;
+    if (!seen_.insert(identity).second) return;
   }
-  for (const std::string& name : NamesIn(folder))
-    if (IsHiddenName(name)) RemoveIfAbandoned(folder, name.c_str());
+  if (RemoveAllAbandoned(folder)) return;
+  Descriptor same(fcntl(folder, F_DUPFD_CLOEXEC, 0));
+  const std::lock_guard lock(mutex_);
+  seen_.erase(identity);
+  if (same.ok()) held_.insert_or_assign(identity, std::move(same));
 }
 
 }  // namespace heddle::ops

@@ -3,12 +3,14 @@
 
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <mutex>
 #include <set>
 #include <string>
 #include <string_view>
 #include <utility>
 
+#include "core/environment/descriptor.h"
 #include "ops/io/files/script_paths.h"
 
 // Content on its way to a name that scripts gave: it lies beside its place under a hidden name, a file or a
@@ -37,6 +39,8 @@ class HiddenNames {
   void Tell(std::function<void(const std::string& path, bool is_gone)> listener);
   void Add(int folder, const std::string& name);
   void Remove(int folder, const std::string& name);
+  /// Whether the name is one of this process.
+  bool Has(const std::string& name);
   /// Calls `rename`, which gives the content its place, and returns what that returns. Does not return when
   /// the process is about to end.
   bool TakePlace(const std::function<bool()>& rename);
@@ -60,15 +64,25 @@ void RemoveHidden(const FilePlace& place, const std::string& name);
 /// The same for the path that HiddenNames::Tell() told of a process that has ended. Other paths stay.
 void RemoveHiddenPath(const std::string& path);
 
-/// Removes the hidden files of writers that were killed: their locks are free. Thread-safe.
+/// Removes the hidden files of writers that were killed: their locks are free. Who was killed with others, as
+/// `sim` with its executors, may hold a lock for a moment longer: a folder in which somebody holds one is
+/// looked at again. Thread-safe.
 class AbandonedParts {
  public:
-  /// Those of an open folder, the first time that it is named.
-  void RemoveOnce(int folder);
+  AbandonedParts() = default;
+  /// Looks again at the folders in which somebody held a lock.
+  ~AbandonedParts();
+  AbandonedParts(const AbandonedParts&) = delete;
+  AbandonedParts& operator=(const AbandonedParts&) = delete;
+
+  /// Those of an open folder, whenever it is named until nobody else holds a lock in it.
+  void RemoveIn(int folder);
 
  private:
+  using Identity = std::pair<uint64_t, uint64_t>;  // Device and inode.
   std::mutex mutex_;
-  std::set<std::pair<uint64_t, uint64_t>> seen_;  // by device and inode
+  std::set<Identity> seen_;              // Folders in which nobody held a lock,
+  std::map<Identity, Descriptor> held_;  // and those in which somebody did.
 };
 
 }  // namespace heddle::ops

@@ -24,7 +24,7 @@ JointFiles::~JointFiles() {
 
 Result<std::string> JointFiles::Begin(const std::string& path, bool is_folder) {
   HEDDLE_ASSIGN_OR_RETURN(FilePlace place, paths_.Find(path, Use::kWrite));
-  abandoned_.RemoveOnce(place.folder());
+  abandoned_.RemoveIn(place.folder());
   if (is_folder) {
     HEDDLE_ASSIGN_OR_RETURN(FolderReplacement folder, FolderReplacement::Begin(std::move(place), path));
     const std::string name = folder.name();

@@ -2,10 +2,13 @@
 #include "core/memory/block_pool.h"
 
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <cstring>
+#include <fstream>
 #include <thread>
 #include <utility>
+#include <vector>
 
 #include "core/environment/random.h"
 #include "core/memory/memory_bounds.h"
@@ -186,6 +189,32 @@ TEST(BlockPoolTest, TrimmableBytesAreTheRoomThatFreeBlocksMake) {
       EXPECT_EQ(budget.used(), 0);
     }
   }
+}
+
+// Of the process, by the kernel's count.
+int64_t ResidentBytes() {
+  std::ifstream file("/proc/self/statm");
+  int64_t all = 0, resident = 0;
+  file >> all >> resident;
+  return resident * sysconf(_SC_PAGESIZE);
+}
+
+// One block of each class does not make a huge page of each chunk resident.
+TEST(BlockPoolTest, UnderASmallLimitNoMoreIsResidentThanIsCharged) {
+  MemoryBudget budget(64 * kMiB);
+  BlockPool pool(&budget);
+  std::vector<std::pair<void*, int64_t>> blocks;
+  blocks.reserve(64);
+  const int64_t before = ResidentBytes();
+  for (int64_t bytes = 64; bytes < 2 * kMiB; bytes = BlockPool::ClassBytes(bytes) + 1) {
+    const int64_t of_class = BlockPool::ClassBytes(bytes);
+    const Result<void*> block = pool.Allocate(of_class);
+    ASSERT_TRUE(block.ok());
+    std::memset(*block, 1, static_cast<size_t>(of_class));
+    blocks.emplace_back(*block, of_class);
+  }
+  EXPECT_LE(ResidentBytes() - before, budget.used() + 2 * kMiB);
+  for (const auto& [block, bytes] : blocks) pool.Free(block, bytes);
 }
 
 TEST(BlockPoolTest, ThreadsShareThePoolAndItsBudget) {

@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <fstream>
 #include <set>
+#include <utility>
 
 #include "core/memory/block_pool.h"
 #include "core/memory/memory_budget.h"
@@ -155,7 +156,7 @@ TEST(PanelsTest, AWriteThatFailsLeavesTheOlderFile) {
     SCOPED_TRACE(ranks);
     SessionOptions options = SplitOver(ranks);
     options.memory_bytes = ranks == 1 ? kMemory : 16 * kMemory;
-    options.panel_bytes = 1;
+    options.panel_bytes = 5000;        // About a hundred rows.
     options.require_streaming = true;  // Rows that were kept for the write would be refused.
     const ScriptOutcome outcome =
         RunScript(fmt::format("X = read(\"{0}/in.csv\", format=\"csv\", rows=40001, cols=6)\n"
@@ -210,34 +211,44 @@ std::string AllBytesOf(const std::filesystem::path& path) {
 }
 
 // Several ranks write rows that do not fit where they belong, and so does one that makes a folder: of values
-// that pass, of files that are read as they pass, with panels of any height, and where a rank has no rows.
+// that pass, of files that are read as they pass, with panels of any height down to a row, and where a rank
+// has no rows.
 TEST(PanelsTest, SeveralRanksWriteTheirRowsToOneFile) {
   const std::filesystem::path folder =
       std::filesystem::temp_directory_path() / fmt::format("heddle-shared-write-{}", getpid());
-  const std::string matrix =
-      "X = rand(rows=20000, cols=20, min=-1, max=1, seed=3)\n"
-      "Y = round(X * 100 - seq(1, 20000) / 300) * (X > 0) + 0.25 * (seq(1, 20000) < 7000)\n";
+  const char* const kMatrix =
+      "X = rand(rows={0}, cols=20, min=-1, max=1, seed=3)\n"
+      "Y = round(X * 100 - seq(1, {0}) / {0} * 66) * (X > 0) + 0.25 * (seq(1, {0}) < {0} * 0.35)\n";
   const char* const kFirstRows =
-      "Y = removeEmpty(target=Y, margin=\"rows\", select=(seq(1, 20000) < 9000) * (X[,1] > 0))\n"
+      "Y = removeEmpty(target=Y, margin=\"rows\", select=(seq(1, {0}) < {0} * 0.45) * (X[,1] > 0))\n"
       "if (nrow(Y) > 3) print(nrow(Y))\n";
+  struct Way {
+    int rows, ranks, panel_bytes;
+  };
+  constexpr Way kWays[] = {{20000, 1, 3000}, {20000, 2, 7000}, {20000, 3, 100'000},
+                           {20000, 4, 5000}, {1500, 1, 1},     {1500, 3, 1}};
   for (const SharedWrite& write : kSharedWrites) {
     SCOPED_TRACE(std::string(write.options) + (write.is_frame ? " of a frame" : "") +
                  (write.is_uneven ? " of the first rows" : ""));
     std::filesystem::remove_all(folder);
     std::filesystem::create_directories(folder);
-    const auto script = [&](const std::string& name) {
-      return matrix + (write.is_frame ? "Y = as.frame(Y)\n" : "") + (write.is_uneven ? kFirstRows : "") +
+    const auto script = [&](int rows, const std::string& name) {
+      return fmt::format(fmt::runtime(kMatrix), rows) + (write.is_frame ? "Y = as.frame(Y)\n" : "") +
+             (write.is_uneven ? fmt::format(fmt::runtime(kFirstRows), rows) : "") +
              fmt::format("write(Y, \"{}/{}\", {})\nprint(\"done\")\n", folder.string(), name, write.options);
     };
-    const ScriptOutcome whole = RunScript(script("whole"));
-    ASSERT_TRUE(whole.status.ok()) << whole.status.ToString();
-    for (const auto& [ranks, panel_bytes] : {std::pair(1, 1), {2, 1}, {3, 100'000}, {4, 1}}) {
-      SCOPED_TRACE(testing::Message() << ranks << " ranks, panels of " << panel_bytes);
-      SessionOptions options = SplitOver(ranks);
+    int written_rows = 0;  // Of the file that is written whole.
+    for (const Way& way : kWays) {
+      SCOPED_TRACE(testing::Message() << way.ranks << " ranks, panels of " << way.panel_bytes);
+      if (std::exchange(written_rows, way.rows) != way.rows) {
+        const ScriptOutcome whole = RunScript(script(way.rows, "whole"));
+        ASSERT_TRUE(whole.status.ok()) << whole.status.ToString();
+      }
+      SessionOptions options = SplitOver(way.ranks);
       options.memory_bytes = 16 * kMemory;
-      options.panel_bytes = panel_bytes;
+      options.panel_bytes = way.panel_bytes;
       options.require_streaming = true;
-      const ScriptOutcome panels = RunScript(script("panels"), options);
+      const ScriptOutcome panels = RunScript(script(way.rows, "panels"), options);
       ASSERT_EQ(panels.status.ToString(), "ok");
       EXPECT_TRUE(AllBytesOf(folder / "whole") == AllBytesOf(folder / "panels"));
       for (const auto& entry : std::filesystem::directory_iterator(folder))
@@ -245,6 +256,45 @@ TEST(PanelsTest, SeveralRanksWriteTheirRowsToOneFile) {
     }
   }
   std::filesystem::remove_all(folder);
+}
+
+// Rows that a write reads from a handle are as few as the memory allows.
+TEST(PanelsTest, AWriteFromAHandleFitsIntoLittleMemory) {
+  const std::filesystem::path folder =
+      std::filesystem::temp_directory_path() / fmt::format("heddle-little-write-{}", getpid());
+  std::filesystem::create_directories(folder);
+  const auto script = [&](const std::string& name) {
+    return fmt::format(
+        "X = rand(rows=100000, cols=20, min=-1, max=1, seed=3)\nwrite(X, \"{}/{}\", format=\"csv\", parts=3)\n",
+        folder.string(), name);
+  };
+  const ScriptOutcome whole = RunScript(script("whole"));
+  ASSERT_TRUE(whole.status.ok()) << whole.status.ToString();
+  {
+    SessionOptions options = WithMemory(8 * kMemory);
+    options.require_streaming = true;
+    const LimitBeside limit(8 * kMemory);
+    const ScriptOutcome panels = RunScript(script("panels"), options);
+    ASSERT_EQ(panels.status.ToString(), "ok");
+  }
+  EXPECT_TRUE(AllBytesOf(folder / "whole") == AllBytesOf(folder / "panels"));
+  std::filesystem::remove_all(folder);
+}
+
+// What is alive beside a plan that does not read it leaves less for the plan.
+TEST(PanelsTest, PlansLeaveRoomForVariablesThatTheyDoNotRead) {
+  const std::string script =
+      "U = rand(rows=25000, cols=20, min=-1, max=1, seed=5)\nif (sum(U) > 0) print(\"positive\")\n"
+      "X = rand(rows=100000, cols=20, min=-1, max=1, seed=3)\n"
+      "Y = X * 2 + 1\nZ = Y - colMeans(Y)\nprint(sum(Z^2) + \" \" + sum(t(Y) %*% X))\n"
+      "if (sum(Y) > 0) print(\"positive\")\n"
+      "print(sum(U) + \" \" + sum(Y[1:5,]))\n";
+  const ScriptOutcome whole = RunScript(script);
+  ASSERT_TRUE(whole.status.ok()) << whole.status.ToString();
+  const LimitBeside limit(8 * kMemory);
+  const ScriptOutcome panels = RunScript(script, WithMemory(8 * kMemory));
+  EXPECT_EQ(panels.status.ToString(), "ok");
+  EXPECT_EQ(panels.output, whole.output);
 }
 
 // What has stages runs in them, whatever is in memory meanwhile.

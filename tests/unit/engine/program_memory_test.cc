@@ -116,6 +116,9 @@ TEST(SaidMemoryTest, WhatIsSaidBeforeIsWhatPlansSayAndMoreThanWhatIsTaken) {
       "X = rand(rows=200000, cols=20, seed=1)\nY = X * 2 + 1\nprint(sum(Y))\nZ = t(X) %*% Y\nprint(sum(Z))\n",
       "f = function(matrix[double] A) return (matrix[double] B) {\n  B = A - colMeans(A)\n}\n"
       "X = rand(rows=200000, cols=20, seed=1)\nY = f(X)\nprint(sum(Y) + sum(X))\n",
+      // A variable that the last plan reads whole beside panels.
+      "U = rand(rows=30000, cols=20, seed=1)\nif (sum(U) > 0) print(1)\nX = rand(rows=200000, cols=20, seed=2)\n"
+      "Y = X * 2 + 1\nif (sum(Y) > 0) print(2)\nprint(sum(Y[1:30000,] * U) + sum(Y))\n",
   };
   for (const char* const script : kScripts)
     for (const int64_t memory : {int64_t{0}, int64_t{16} << 20}) {

@@ -120,7 +120,7 @@ struct Invocation {
     const auto seed = static_cast<uint32_t>(op->name.size() + 7 * given.size() + static_cast<size_t>(begin));
     for (size_t i = 0; i < given.size(); ++i) {
       if (given[i] == nullptr || !given[i]->IsMatrix() || given[i]->matrix().IsCompressed()) continue;
-      if (given[i]->matrix().cells() > kMostCells) return;
+      if (given[i]->matrix().cells() > kMostCells || given[i]->matrix().columns() > kMostCells) return;
       compressed[i] = Value(RandomGroups(given[i]->matrix(), seed + static_cast<uint32_t>(i)));
       pointers[i] = &compressed[i];
       has_matrix = true;

@@ -8,6 +8,7 @@
 
 #include "core/programs/distribution.h"
 #include "core/values/panels.h"
+#include "ops/base/held_bytes.h"
 #include "ops/base/kernel.h"
 #include "ops/frame/row_pieces.h"
 #include "ops/io/files/joint_files.h"
@@ -89,12 +90,13 @@ std::vector<int64_t> CutsOfFiles(int64_t rows, int64_t parts) {
 }
 
 JointWrite::JointWrite(const ValueInfo& whole, std::span<const int64_t> rank_cuts, int32_t rank,
-                       const std::string& path, const WriteOptions& options, Files& files)
+                       const std::string& path, const WriteOptions& options, int64_t held_bytes, Files& files)
     : whole_(whole),
       rank_cuts_(rank_cuts),
       rank_(rank),
       path_(path),
       options_(PackingFor(path, options)),
+      held_bytes_(held_bytes),
       files_(files) {}
 
 // The hidden name, of rank 0, and of each file of which this rank has rows its number and their totals.
@@ -119,8 +121,8 @@ Result<std::string> JointWrite::Begin(const Value& rows) const {
     RowTotals totals;
     int64_t bytes = 0;
     if (counts || HasTotals(whole_, options.format))
-      HEDDLE_RETURN_IF_ERROR(
-          VisitRows(rows, whole_, from - begin, to - begin, 1, [&](int64_t at, const Value& some) {
+      HEDDLE_RETURN_IF_ERROR(VisitRows(
+          rows, whole_, from - begin, to - begin, 1, held_bytes_, [&](int64_t at, const Value& some) {
             totals.Add(TotalsOf(some, begin + at, options.format));
             if (counts) bytes += BytesOfSection(some, begin + at, content, options_);
             return IsCancelled(options.cancelled) ? Cancelled("cancelled") : OkStatus();
@@ -268,7 +270,7 @@ Result<JointWrite::Made> JointWrite::GiveShare(const Share& share, const Value& 
 Status JointWrite::GiveSections(const File& file, const Value& rows, int64_t begin, int64_t end,
                                 JointBytes& bytes, BinaryIndex* index) const {
   const int64_t first = rank_cuts_[static_cast<size_t>(rank_)];
-  return VisitRows(rows, whole_, begin - first, end - first, file.rows_of_unit,
+  return VisitRows(rows, whole_, begin - first, end - first, file.rows_of_unit, held_bytes_,
                    [&](int64_t at, const Value& some) {
                      return GiveSection(some, first + at, file.content, options_, SinkOf(bytes), index);
                    });
@@ -453,13 +455,13 @@ Status WriteRows(const Value& value, const std::string& path, const WriteOptions
                                    : ValueInfo::OfMatrix(value.shape());
   if (value.IsMatrix()) info.element_type = value.matrix().element_type();
   return options.parts == 0 ? WriteOneFile(value, info, path, options, files)
-                            : WriteJointly(value, info, path, options, files);
+                            : WriteJointly(value, info, path, options, kMostHeldByWrite, files);
 }
 
 Status WriteJointly(const Value& rows, const ValueInfo& whole, const std::string& path,
-                    const WriteOptions& options, Files& files) {
+                    const WriteOptions& options, int64_t held_bytes, Files& files) {
   const std::vector<int64_t> cuts = {0, whole.shape.rows};
-  JointWrite write(whole, cuts, 0, path, options, files);
+  JointWrite write(whole, cuts, 0, path, options, held_bytes, files);
   HEDDLE_ASSIGN_OR_RETURN(const std::string begun, write.Begin(rows));
   const auto write_all = [&]() -> Status {
     HEDDLE_RETURN_IF_ERROR(write.UseTotals({&begun, 1}));

@@ -26,9 +26,10 @@ std::vector<int64_t> CutsOfFiles(int64_t rows, int64_t parts);
 /// them. `rows` of each step: those of this rank, or panels of them.
 class JointWrite {
  public:
-  /// `rank_cuts`: the rows of all ranks. All arguments must outlive this.
+  /// `rank_cuts`: the rows of all ranks; `held_bytes`: what may be held of panels at once. All arguments must
+  /// outlive this.
   JointWrite(const ValueInfo& whole, std::span<const int64_t> rank_cuts, int32_t rank,
-             const std::string& path, const WriteOptions& options, Files& files);
+             const std::string& path, const WriteOptions& options, int64_t held_bytes, Files& files);
 
   /// Counts what has to be known of the rows of this rank, of panels also their bytes where these can be
   /// counted; rank 0 makes the hidden file or folder.
@@ -89,6 +90,7 @@ class JointWrite {
   const int32_t rank_;
   const std::string& path_;
   const PackedOptions options_;
+  const int64_t held_bytes_;
   Files& files_;
   std::vector<File> made_;             // The files to come.
   std::vector<int64_t> section_cuts_;  // The rows that each rank makes.
@@ -96,9 +98,10 @@ class JointWrite {
   std::string hidden_;
 };
 
-/// A folder of files, or one file, by one process that has all rows, or panels of them.
+/// A folder of files, or one file, by one process that has all rows, or panels of them, of which it may hold
+/// `held_bytes` at once.
 Status WriteJointly(const Value& rows, const ValueInfo& whole, const std::string& path,
-                    const WriteOptions& options, Files& files);
+                    const WriteOptions& options, int64_t held_bytes, Files& files);
 
 /// On rank 0, with what Place() has returned on all ranks: puts the file or folder in its place, and writes
 /// its .mtd.

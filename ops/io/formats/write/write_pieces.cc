@@ -5,6 +5,7 @@
 #include <optional>
 #include <utility>
 
+#include "ops/base/held_bytes.h"
 #include "ops/io/formats/write/joint_write.h"
 #include "ops/io/formats/write/row_writer.h"
 #include "ops/io/formats/write/visit_rows.h"
@@ -58,10 +59,11 @@ Status WritePanels(const KernelCall& call, const std::string& path, const WriteO
   const std::shared_ptr<const RowPanels> panels = DecodedPanels(call.inputs[0]->panels());
   ValueInfo info = call.input_infos[0];
   info.shape = panels->shape();
-  if (options.parts > 0) return WriteJointly(Value(panels), info, path, options, *call.context.files);
+  const int64_t held = HeldBytesOf(call.node, kMostHeldByWrite);
+  if (options.parts > 0) return WriteJointly(Value(panels), info, path, options, held, *call.context.files);
   return WritePieces({.shape = info.shape,
                       .schema = info.schema,
-                      .rows_at_once = RowsAtOnce(info),
+                      .rows_at_once = RowsAtOnce(info, held),
                       .read = [panels](int64_t begin, int64_t end) { return panels->Rows(begin, end); }},
                      path, options, *call.context.files);
 }

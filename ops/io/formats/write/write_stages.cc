@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <vector>
 
+#include "ops/base/held_bytes.h"
 #include "ops/io/formats/share_rows.h"
 #include "ops/io/formats/write/joint_write.h"
 #include "ops/panels/view_panels.h"
@@ -46,7 +47,8 @@ Status RunWriteStage(const StageCall& call, std::span<Value> outputs) {
   const std::string path = call.inputs[1]->scalar().ToText();
   const Value rows =
       call.inputs[0]->IsPanels() ? Value(DecodedPanels(call.inputs[0]->panels())) : *call.inputs[0];
-  JointWrite write(call.input_infos[0], call.rows.cuts, call.rank, path, options, *call.context.files);
+  JointWrite write(call.input_infos[0], call.rows.cuts, call.rank, path, options,
+                   HeldBytesOf(call.node, kMostHeldByWrite), *call.context.files);
   const auto tell = [](int64_t number, const std::string& bytes, Value* output) -> Status {
     HEDDLE_ASSIGN_OR_RETURN(Matrix share, ShareAsRows(number, bytes));
     *output = Value(std::move(share));

@@ -7,6 +7,7 @@
 #include <memory>
 #include <vector>
 
+#include "ops/base/held_bytes.h"
 #include "ops/panels/panel_store.h"
 #include "tests/unit/ops/panels/panels_fixture.h"
 #include "tests/unit/ops/run_operator.h"

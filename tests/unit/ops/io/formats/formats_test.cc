@@ -309,6 +309,30 @@ TEST_F(FormatsTest, WhatKilledWritersHaveLeftGoesWithTheNextWrite) {
   close(at_work);
 }
 
+// Who was killed a moment ago, with others that die one after the other, may still hold a lock at the first
+// write into the folder: it goes with the next one, or when these files end.
+TEST_F(FormatsTest, WhatAKilledWriterStillHoldsGoesAsSoonAsNobodyHoldsIt) {
+  for (const bool writes_again : {true, false}) {
+    SCOPED_TRACE(writes_again);
+    const std::string folder = directory_ + (writes_again ? "/again" : "/once");
+    std::filesystem::create_directory(folder);
+    const std::string left = folder + "/.fedcba9876543210.part.heddle";
+    std::ofstream(left) << "half";
+    std::filesystem::last_write_time(left, std::filesystem::last_write_time(left) - std::chrono::hours(25));
+    const int killed = open(left.c_str(), O_WRONLY);
+    ASSERT_EQ(flock(killed, LOCK_EX | LOCK_NB), 0);
+    std::unique_ptr<Files> files = MakeFiles(folder);
+    EXPECT_TRUE(files->Replace("first.csv", "1").ok());
+    EXPECT_TRUE(std::filesystem::exists(left));
+    close(killed);
+    if (writes_again)
+      EXPECT_TRUE(files->Replace("second.csv", "2").ok());
+    else
+      files.reset();
+    EXPECT_FALSE(std::filesystem::exists(left));
+  }
+}
+
 // A file that remembers the largest piece it was given, and can refuse pieces.
 class PiecesOfFile : public Files {
  public:

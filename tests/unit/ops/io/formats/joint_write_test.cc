@@ -10,11 +10,13 @@
 #include <map>
 #include <random>
 #include <string>
+#include <tuple>
 #include <vector>
 
 #include "core/memory/block_pool.h"
 #include "core/memory/memory_budget.h"
 #include "core/programs/distribution.h"
+#include "ops/base/held_bytes.h"
 #include "ops/frame/row_pieces.h"
 #include "ops/frame/text_column.h"
 #include "ops/io/files/hidden_names.h"
@@ -63,7 +65,7 @@ class JointWriteTest : public FormatsTest {
   // The ranks of a job, each with files of its own.
   struct Ranks {
     Ranks(std::string directory, const Value& value, std::vector<int64_t> row_cuts, std::string name,
-          const WriteOptions& write_options)
+          const WriteOptions& write_options, int64_t held_bytes = kMostHeldByWrite)
         : whole(value),
           info(InfoOf(value)),
           cuts(std::move(row_cuts)),
@@ -74,7 +76,7 @@ class JointWriteTest : public FormatsTest {
         rows.push_back(*SliceRows(whole, cuts[rank], cuts[rank + 1]));
       }
       for (size_t rank = 0; rank < files.size(); ++rank)
-        writes.emplace_back(info, cuts, static_cast<int32_t>(rank), path, options, *files[rank]);
+        writes.emplace_back(info, cuts, static_cast<int32_t>(rank), path, options, held_bytes, *files[rank]);
     }
     Status Begin() {
       std::vector<std::string> begun;
@@ -133,8 +135,8 @@ class JointWriteTest : public FormatsTest {
     std::vector<std::string> for_all, placed;
   };
   Ranks MakeRanks(const Value& whole, const std::vector<int64_t>& cuts, const std::string& name,
-                  const WriteOptions& options) {
-    return {directory_, whole, cuts, name, options};
+                  const WriteOptions& options, int64_t held_bytes = kMostHeldByWrite) {
+    return {directory_, whole, cuts, name, options, held_bytes};
   }
 
   void ExpectSameFiles(const Value& whole, const std::vector<int64_t>& cuts, const WriteOptions& options) {
@@ -332,6 +334,24 @@ TEST_F(JointWriteTest, RowsOfPanelsAreReadAFewAtATimeAndAtMostTwice) {
           EXPECT_LT(panels->most_read(), 2 * kFewRows);
         }
       }
+}
+
+// What a plan lets a write hold, rows that are read and what they are put together from, it does not exceed.
+TEST_F(JointWriteTest, RowsThatAreReadAtOnceFollowWhatMayBeHeld) {
+  constexpr int64_t kRows = 100'000, kColumns = 9, kHeld = 64 << 10;
+  const Value dense(SomeCells(kRows, kColumns));
+  for (const auto& [format, packing, parts] : {std::tuple(FileFormat::kCsv, Packing::kNone, 0),
+                                               {FileFormat::kText, Packing::kNone, 0},
+                                               {FileFormat::kNpy, Packing::kNone, 2}}) {
+    SCOPED_TRACE(testing::Message() << Name(format) << ", parts " << parts);
+    const WriteOptions options = In(format, packing, parts);
+    ASSERT_TRUE(WriteValue(dense, "alone", options, *files_).ok());
+    Ranks ranks = MakeRanks(dense, {0, 40'001, kRows}, "together", options, kHeld);
+    const Status all = ranks.InPanels().All();
+    ASSERT_TRUE(all.ok()) << all.ToString();
+    EXPECT_TRUE(BytesOf("together") == BytesOf("alone"));
+    for (const auto& panels : ranks.panels) EXPECT_LE(panels->most_read() * kColumns * 8, kHeld / 2);
+  }
 }
 
 // Where memory has room for some of the text, that is held and the rest is counted.

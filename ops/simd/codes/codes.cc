@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "ops/simd/codes.h"
-
-#include <immintrin.h>
+#include "ops/simd/codes/codes.h"
 
 namespace heddle::ops::simd {
 namespace {

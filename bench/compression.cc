@@ -1,0 +1,234 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "bench/compression.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <cstdlib>
+#include <filesystem>
+#include <limits>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "bench/base/probe.h"
+#include "bench/matrices/data_shapes.h"
+#include "core/environment/clock.h"
+#include "core/values/column_groups.h"
+#include "engine/engine.h"
+#include "engine/interactive/interactive_session.h"
+#include "ops/base/parallel.h"
+#include "ops/compressed/compression_records.h"
+
+namespace heddle::bench {
+namespace {
+
+struct Case {
+  const char* name;
+  const char* text;  ///< X is the matrix, r the result.
+  int runs = 0;      ///< 0: as many as rounds.
+};
+
+// v, w, y and labels are those of Prepare(). Algorithms have a fixed number of rounds.
+constexpr Case kCases[] = {
+    {"sum", "r = as.matrix(sum(X))"},
+    {"colSums", "r = colSums(X)"},
+    {"rowSums", "r = rowSums(X)"},
+    {"max", "r = as.matrix(max(X))"},
+    {"X^2", "r = X^2"},
+    {"X%*%v", "r = X %*% v"},
+    {"t(v)%*%X", "r = t(w) %*% X"},
+    {"t(X)%*%X", "r = t(X) %*% X"},
+    {"mmchain", "r = t(X) %*% (w * (X %*% v))"},
+    {"scale and shift", "r = (X - shifts) * scales"},
+    {"k-means", "[r, assigned] = kmeans(X, 5, 1, 10, 0, FALSE, 50, 7)", 1},
+    {"PCA", "[reduced, r, centers, factors] = pca(X, 2)", 1},
+    {"multinomial regression",
+     "r = multiLogReg(X=X, Y=labels, icpt=1, tol=0, reg=1, maxi=5, maxii=5, verbose=FALSE)", 1},
+    {"linear regression, CG", "r = lmCG(X=X, y=y, reg=0.001, tol=0, maxi=20, verbose=FALSE)", 1},
+    {"linear regression, direct", "r = lmDS(X=X, y=y, reg=0.001, verbose=FALSE)", 1},
+    {"L2SVM", "r = l2svm(X=X, Y=classes, epsilon=0, reg=1, maxIterations=10)", 1},
+};
+
+constexpr const char* kPreparation =
+    "v = rand(rows=ncol(D), cols=1, min=-1, max=1, seed=1)\n"
+    "w = rand(rows=nrow(D), cols=1, min=-1, max=1, seed=2)\n"
+    "shifts = colMeans(D)\n"
+    "scales = 1 / (colMaxs(abs(D)) + 1)\n"
+    "scores = D %*% (v * t(scales))\n"
+    "y = scores + 0.1 * w\n"
+    "classes = 2 * (y > mean(y)) - 1\n"
+    "labels = 1 + (y > mean(y)) + (y > mean(y) + sd(y))\n";
+
+[[noreturn]] void Fail(const std::string& what, const Status& status) {
+  std::fprintf(stderr, "heddle-bench: compression: %s: %s\n", what.c_str(), status.ToString().c_str());
+  std::exit(1);
+}
+
+struct Times {
+  double dense = 0, sparse = 0, compressed = 0;  // Milliseconds; 0: not a contender.
+};
+
+// One matrix, stored in each way.
+class DataSet {
+ public:
+  DataSet(const BenchOptions& options, std::string name) : options_(options), name_(std::move(name)) {
+    engine::EngineOptions engine_options;
+    engine_options.session.threads = options.threads;
+    engine_options.session.seed = 1;
+    Result<std::unique_ptr<engine::Engine>> engine = engine::Engine::Create(std::move(engine_options));
+    if (!engine.ok()) Fail("engine", engine.status());
+    engine_ = *std::move(engine);
+    session_ = engine_->NewSession();
+  }
+
+  void Set(const std::string& variable, const Matrix& matrix) {
+    if (Status status = session_->Set(variable, engine::HostValue(matrix)); !status.ok()) Fail(name_, status);
+  }
+  void Run(const std::string& text) {
+    if (Status status = session_->Run(text, nullptr); !status.ok()) Fail(name_ + ": " + text, status);
+  }
+  Matrix Get(const std::string& variable) const {
+    Result<engine::HostValue> value = session_->Get(variable);
+    if (!value.ok()) Fail(name_, value.status());
+    return value->value.matrix();
+  }
+
+  // Compresses, and prints what that took. False where the matrix stays as it is.
+  bool Compress() {
+    const Matrix dense = Get("D");
+    double read_gb_s = 0;
+    for (int i = 0; i < 3; ++i)
+      read_gb_s = std::max(read_gb_s, ReadBandwidth(dense.data(), dense.cells(), options_.threads));
+    const double read_ms = static_cast<double>(dense.bytes()) / read_gb_s / 1e6;
+    double ms = std::numeric_limits<double>::max();
+    for (int i = 0; i < options_.rounds; ++i) ms = std::min(ms, Time([&] { Run("C = compress(D)"); }));
+    const Value compressed = session_->variables().Find("C")->value;
+    const bool is_compressed = compressed.IsMatrix() && compressed.matrix().IsCompressed();
+    const std::string groups = is_compressed ? ops::GroupsText(compressed.matrix().groups()) : "as it is";
+    const double ratio = static_cast<double>(dense.bytes()) / static_cast<double>(compressed.bytes());
+    if (options_.json)
+      std::printf(
+          R"({"bench":"compression","data":"%s","rows":%ld,"columns":%ld,"bytes":%ld,"compressed_bytes":%ld,)"
+          R"("ratio":%.2f,"compress_ms":%.2f,"read_ms":%.2f,"times_read":%.2f,"groups":"%s","threads":%d})"
+          "\n",
+          name_.c_str(), static_cast<long>(dense.rows()), static_cast<long>(dense.columns()),
+          static_cast<long>(dense.bytes()), static_cast<long>(compressed.bytes()), ratio, ms, read_ms,
+          ms / read_ms, groups.c_str(), options_.threads);
+    else
+      std::printf(
+          "%s, %ld x %ld: %.1f MB to %.1f MB, %.1f times smaller, in %.1f ms, %.1f times reading it once\n  %s\n",
+          name_.c_str(), static_cast<long>(dense.rows()), static_cast<long>(dense.columns()),
+          static_cast<double>(dense.bytes()) / 1e6, static_cast<double>(compressed.bytes()) / 1e6, ratio, ms,
+          ms / read_ms, groups.c_str());
+    std::fflush(stdout);
+    return is_compressed;
+  }
+
+  // Best of the rounds, in turns. False where bytes differ.
+  bool Measure(const Case& one, bool has_sparse) {
+    const int runs = one.runs == 0 ? options_.rounds : one.runs;
+    const std::vector<std::string> variables =
+        has_sparse ? std::vector<std::string>{"D", "C", "S"} : std::vector<std::string>{"D", "C"};
+    std::vector<double> ms(3, 0);
+    std::vector<Matrix> results(3);
+    for (int i = 0; i < runs; ++i)
+      for (size_t k = 0; k < variables.size(); ++k) {
+        Run("X = " + variables[k]);
+        const double took = Time([&] { Run(one.text); });
+        ms[k] = i == 0 ? took : std::min(ms[k], took);
+        results[k] = Get("r");
+      }
+    bool is_same = true;
+    for (size_t k = 1; k < variables.size(); ++k)
+      is_same = is_same && Matrix::SameCells(results[0], results[k]);
+    const double best = has_sparse ? std::min(ms[0], ms[2]) : ms[0];
+    if (options_.json)
+      std::printf(R"({"bench":"compression","data":"%s","case":"%s","dense_ms":%.3f,"csr_ms":%.3f,"ms":%.3f,)"
+                  R"("faster_than_dense":%.2f,"faster_than_best":%.2f,"same_bytes":%s})"
+                  "\n",
+                  name_.c_str(), one.name, ms[0], ms[2], ms[1], ms[0] / ms[1], best / ms[1],
+                  is_same ? "true" : "false");
+    else
+      std::printf("  %-26s dense %10.3f ms  %s compressed %10.3f ms %8.2f times dense%s\n", one.name, ms[0],
+                  has_sparse ? fmt::format("CSR {:10.3f} ms ", ms[2]).c_str() : "", ms[1], ms[0] / ms[1],
+                  is_same ? "" : "  OTHER BYTES");
+    std::fflush(stdout);
+    if (!is_same)
+      std::fprintf(stderr, "heddle-bench: compression: %s: %s has other bytes\n", name_.c_str(), one.name);
+    return is_same;
+  }
+
+ private:
+  const BenchOptions& options_;
+  const std::string name_;
+  std::unique_ptr<engine::Engine> engine_;
+  std::unique_ptr<engine::InteractiveSession> session_;
+};
+
+bool MeasureAll(const BenchOptions& options, DataSet* data, const std::string& name, bool is_sparse) {
+  const Matrix given = data->Get("D");
+  const bool has_sparse = is_sparse || given.IsSparse();
+  const Result<Matrix> dense = ToDense(given);
+  const Result<Matrix> sparse = has_sparse ? ToSparse(given) : Matrix();
+  if (!dense.ok() || !sparse.ok()) Fail(name, dense.ok() ? sparse.status() : dense.status());
+  data->Set("D", *dense);
+  if (has_sparse) data->Set("S", *sparse);
+  if (!options.data.empty())
+    data->Run(fmt::format("write(D, \"{}/{}.csv\", format=\"csv\")", options.data, name));
+  data->Run(kPreparation);
+  if (!data->Compress()) return true;
+  bool all_same = true;
+  for (const Case& one : kCases) {
+    const std::string whole = name + " " + one.name;
+    if (whole.find(options.only) != std::string::npos) all_same = data->Measure(one, has_sparse) && all_same;
+  }
+  return all_same;
+}
+
+bool IsWanted(const BenchOptions& options, const std::string& name) {
+  return std::any_of(std::begin(kCases), std::end(kCases), [&](const Case& one) {
+    return (name + " " + one.name).find(options.only) != std::string::npos;
+  });
+}
+
+// Folders of real data beside the project.
+std::string RealData(const std::string& file) {
+  for (const char* folder : {"../shared/data/", "shared/data/"})
+    if (std::filesystem::exists(folder + file)) return folder + file;
+  return "";
+}
+
+}  // namespace
+
+int RunCompression(const BenchOptions& options, bool is_full) {
+  ops::Arena arena(options.threads);
+  bool all_same = true;
+  for (const DataShape& shape : DataShapes()) {
+    if (!IsWanted(options, shape.name)) continue;
+    DataSet data(options, shape.name);
+    Result<Matrix> matrix = Matrix();
+    arena.Execute([&] { matrix = MatrixOfShape(shape, is_full ? shape.rows : shape.few_rows); });
+    if (!matrix.ok()) Fail(shape.name, matrix.status());
+    data.Set("D", *matrix);
+    all_same = MeasureAll(options, &data, shape.name, shape.is_sparse) && all_same;
+  }
+  struct RealSet {
+    const char *name, *file, *read;
+  };
+  constexpr RealSet kReal[] = {
+      {"a9a", "a9a.libsvm.gz", "D = read(\"{}\", format=\"libsvm\")"},
+      {"MovieLens ratings", "ml100k-u1.base.tsv.gz", "D = read(\"{}\", format=\"csv\", sep=\"\\t\")"}};
+  for (const RealSet& real : kReal) {
+    const std::string path = RealData(real.file);
+    if (path.empty() || !IsWanted(options, real.name)) continue;
+    DataSet data(options, real.name);
+    data.Run(fmt::format(fmt::runtime(real.read), path));
+    all_same = MeasureAll(options, &data, real.name, false) && all_same;
+  }
+  return all_same ? 0 : 1;
+}
+
+}  // namespace heddle::bench

@@ -1,0 +1,175 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "compiler/optimize/storage.h"
+
+#include <algorithm>
+#include <map>
+#include <optional>
+#include <set>
+#include <span>
+
+#include "compiler/optimize/loop_range.h"
+#include "compiler/optimize/names.h"
+#include "core/programs/for_each_block.h"
+#include "ops/base/cpu.h"
+#include "ops/base/operator.h"
+
+namespace heddle::compiler {
+namespace {
+
+bool IsLoop(const Block& block) {
+  return block.kind == Block::Kind::kWhile || block.kind == Block::Kind::kFor ||
+         block.kind == Block::Kind::kParallelFor;
+}
+
+double RoundsOf(const Block& loop) {
+  if (loop.kind == Block::Kind::kWhile) return kGuessedRounds;
+  const std::optional<LoopRange> range = RangeOf(loop);
+  if (!range) return kGuessedRounds;
+  return range->is_empty ? 0 : static_cast<double>((range->last - range->first) / range->step + 1);
+}
+
+// Whether the operator has no other way than to take this input whole and decoded.
+bool NeedsAll(const Graph& graph, const Node& node, size_t i) {
+  const ops::Operator* const op = ops::FindOperator(node.op);
+  if (op == nullptr) return true;
+  if (op->run_compressed != nullptr) return false;
+  std::vector<ValueInfo> infos;
+  for (const NodeId input : node.inputs) infos.push_back(input == kNoNode ? ValueInfo() : graph[input].info);
+  return ops::RowRuleOf(node, infos) == ops::RowRule::kWhole ||
+         ops::InputUseOf(node, infos, static_cast<int>(i)) == ops::InputUse::kWhole;
+}
+
+// Follows a variable through blocks, the names that it gets there, and the functions that get it.
+class Reader {
+ public:
+  explicit Reader(const Program& program) : program_(program) {}
+
+  void Follow(std::span<const Block> blocks, const std::string& variable, double times) {
+    Names followed;
+    std::vector<std::string> names = {variable};
+    while (!names.empty()) {
+      const std::string name = names.back();
+      names.pop_back();
+      if (!followed.insert(name).second) continue;
+      for (const Block& block : blocks) FollowName(block, name, times, &names);
+    }
+  }
+
+  std::vector<StorageRead> Take() { return std::move(reads_); }
+
+ private:
+  // Adds to `names` those that the value gets.
+  void FollowName(const Block& block, const std::string& variable, double times,
+                  std::vector<std::string>* names) {
+    const double inside = IsLoop(block) ? times * RoundsOf(block) : times;
+    AddGraph(block.graph, variable, block.kind == Block::Kind::kWhile ? inside : times, names);
+    if (block.kind == Block::Kind::kList) {
+      for (const auto& [parameter, name] : block.arguments)
+        if (name == variable) reads_.push_back({"list", block.position, inside, true});
+    }
+    ForEachCallee(block, [&](const std::string& function, const auto& arguments) {
+      for (const auto& [parameter, name] : arguments)
+        if (name == variable) AddCall(function, parameter, block.position, inside);
+    });
+    for (const Block& inner : block.body) FollowName(inner, variable, inside, names);
+    for (const Block& inner : block.otherwise) FollowName(inner, variable, inside, names);
+  }
+
+  void AddGraph(const Graph& graph, const std::string& variable, double times,
+                std::vector<std::string>* names) {
+    for (NodeId id = 0; id < graph.size(); ++id) {
+      const Node& node = graph[id];
+      for (size_t i = 0; i < node.inputs.size(); ++i) {
+        if (node.inputs[i] == kNoNode) continue;
+        const Node& input = graph[node.inputs[i]];
+        if (!input.Is("variable") || input.Text("name") != variable || ops::IsSize(node)) continue;
+        if (node.Is("assign"))
+          names->push_back(node.Text("name"));
+        else if (!ChangesStorage(node))
+          reads_.push_back({node.op, node.position, times, NeedsAll(graph, node, i)});
+      }
+    }
+  }
+
+  void AddCall(const std::string& function, const std::string& parameter, const SourcePosition& position,
+               double times) {
+    const auto found = program_.functions.find(function);
+    // Of what calls itself it is not known how often it runs.
+    if (found == program_.functions.end() || !open_.insert(function).second) {
+      reads_.push_back({function + "()", position, times, true});
+      return;
+    }
+    bool is_changed = false;
+    ForEachBlock(found->second.body, [&](const Block& block) {
+      ForEachAssigned(block, [&](const std::string& name) { is_changed = is_changed || name == parameter; });
+    });
+    if (is_changed)
+      reads_.push_back({function + "()", position, times, true});
+    else
+      Follow(found->second.body, parameter, times);
+    open_.erase(function);
+  }
+
+  const Program& program_;
+  std::vector<StorageRead> reads_;
+  std::set<std::string> open_;  // Functions whose bodies are being followed.
+};
+
+std::string WhyNot(const LoopInput& input) {
+  for (const StorageRead& read : input.reads)
+    if (read.needs_all)
+      return fmt::format("{} in line {} takes it decoded as a whole", read.reader, read.position.line);
+  if (input.info.IsSized() && input.info.format == Format::kDense &&
+      KnownBytes(input.info) < ops::kFetchedBytes)
+    return "it fits in a cache";
+  return "";
+}
+
+}  // namespace
+
+bool CallsItself(const Program& program, const std::string& function) {
+  std::set<std::string> reached;
+  std::vector<std::string> open = {function};
+  while (!open.empty()) {
+    const auto found = program.functions.find(open.back());
+    open.pop_back();
+    if (found == program.functions.end()) continue;
+    ForEachBlock(found->second.body, [&](const Block& block) {
+      ForEachCallee(block, [&](const std::string& callee, const auto&) {
+        if (reached.insert(callee).second) open.push_back(callee);
+      });
+    });
+  }
+  return reached.contains(function);
+}
+
+std::vector<StorageRead> ReadsOf(const Program& program, std::span<const Block> blocks,
+                                 const std::string& variable) {
+  Reader reader(program);
+  reader.Follow(blocks, variable, 1);
+  return reader.Take();
+}
+
+std::vector<LoopInput> InputsOf(const Program& program, const Block& loop) {
+  Names assigned;
+  std::map<std::string, ValueInfo> found;
+  ForEachBlock(loop, [&](const Block& block) {
+    ForEachAssigned(block, [&](const std::string& name) { assigned.insert(name); });
+    for (const Node& node : block.graph.nodes)
+      if (node.Is("variable") && node.info.IsMatrix()) found.try_emplace(node.Text("name"), node.info);
+  });
+  std::vector<LoopInput> inputs;
+  for (const auto& [name, info] : found) {
+    if (assigned.contains(name)) continue;
+    Reader reader(program);
+    reader.Follow({&loop, 1}, name, 1);
+    LoopInput input{.variable = name, .info = info, .reads = reader.Take()};
+    if (input.reads.empty()) continue;
+    for (const StorageRead& read : input.reads) input.times += read.times;
+    input.why_not = WhyNot(input);
+    inputs.push_back(std::move(input));
+  }
+  return inputs;
+}
+
+}  // namespace heddle::compiler

@@ -1,0 +1,168 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "core/environment/clock.h"
+#include "core/memory/counted_heap.h"
+#include "ops/base/arguments.h"
+#include "ops/base/cpu.h"
+#include "ops/base/stages.h"
+#include "ops/cells/storage.h"
+#include "ops/compressed/compression_records.h"
+#include "ops/compressed/plan_groups.h"
+
+namespace heddle::ops {
+namespace {
+
+// How often a matrix could be read in the time that it takes to plan and to compress it
+// (docs/performance.md).
+constexpr double kReadsOfCompressing = 12;
+
+// Of the machine, all cores together; where the system does not say, that of a large processor.
+int64_t LastLevelCacheBytes() {
+  static const int64_t bytes = sysconf(_SC_LEVEL3_CACHE_SIZE);
+  return bytes > 0 ? bytes : int64_t{64} << 20;
+}
+
+Result<ValueInfo> InferSame(const InferContext& context) {
+  if (!context.inputs.empty() && context.inputs[0].IsFrame()) return context.inputs[0];
+  HEDDLE_RETURN_IF_ERROR(RequireMatrix(context, 0, "argument 1"));
+  return context.inputs[0];
+}
+
+std::string PlaceOf(const Node& node) {
+  return fmt::format("line {} of {}", node.position.line, node.position.file);
+}
+
+RowRule ByRows(const Node&, std::span<const ValueInfo>) { return RowRule::kRowWise; }
+
+// One pass over X that looks each cell up in a table, of about as many operations as `reads` passes take.
+Cost CostOfCompressing(const Node&, std::span<const ValueInfo> inputs) {
+  const auto bytes = static_cast<double>(KnownBytes(inputs[0]));
+  return {.work = bytes / static_cast<double>(sizeof(double)) * kReadsOfCompressing, .bytes = 2 * bytes};
+}
+
+// Why the matrix is not even looked at; "" where it is.
+std::string WhyNotPlanned(const Matrix& x, const Scalar* reads) {
+  if (x.bytes() <= SecondLevelCacheBytes()) return "it fits in the cache of a core";
+  if (reads != nullptr && x.bytes() <= LastLevelCacheBytes()) return "it fits in the last-level cache";
+  return "";
+}
+
+// Why the plan is not carried out; "" where it is.
+std::string WhyNotMade(const CompressionPlan& plan, const Scalar* reads) {
+  if (!plan.Pays()) return fmt::format("it would take {:.2f} of its bytes", plan.bytes / plan.plain_bytes);
+  if (reads == nullptr) return "";
+  const double saved = reads->AsDouble() * (1 - plan.bytes / plan.plain_bytes);
+  if (saved > kReadsOfCompressing) return "";
+  return fmt::format(
+      "{:.0f} reads of it would save as much as {:.1f}, and compressing takes as long as {:.0f}",
+      reads->AsDouble(), saved, kReadsOfCompressing);
+}
+
+}  // namespace
+
+Result<Matrix> CompressedOf(const Matrix& x, const Scalar* reads, const KernelContext& context,
+                            CompressionRecord* record) {
+  record->why_not = WhyNotPlanned(x, reads);
+  if (!record->why_not.empty()) return x;
+  HEDDLE_ASSIGN_OR_RETURN(const CompressionPlan plan, PlanCompression(x, context));
+  record->why_not = WhyNotMade(plan, reads);
+  if (!record->why_not.empty()) return x;
+  HEDDLE_ASSIGN_OR_RETURN(ColumnGroups groups, CompressColumns(x, plan, context));
+  record->bytes = groups.bytes();
+  record->groups = GroupsText(groups);
+  return Matrix::OfGroups(std::make_shared<const ColumnGroups>(std::move(groups)));
+}
+
+namespace {
+
+Result<Value> RunCompress(const KernelCall& call) {
+  if (!call.inputs[0]->IsMatrix()) return *call.inputs[0];
+  const Matrix& x = call.inputs[0]->matrix();
+  CompressionRecord record{.place = PlaceOf(call.node), .plain_bytes = x.bytes()};
+  const int64_t begin_ns = SystemClock().MonotonicNs();
+  Result<Matrix> result = WithinMemory(
+      "compress", [&] { return CompressedOf(x, call.node.FindAttribute("reads"), call.context, &record); });
+  if (!result.ok()) {
+    // How a matrix is stored fails no script: without room for the groups it stays as it is.
+    if (result.status().code() != StatusCode::kResourceExhausted) return result.status();
+    record.why_not = "there is no memory for the groups beside it";
+    result = x;
+  }
+  record.ns = SystemClock().MonotonicNs() - begin_ns;
+  CompressionRecords::Process().Add(record);
+  return Value(*std::move(result));
+}
+
+// What is in column groups already stays so.
+Result<std::optional<Value>> RunCompressGroups(const KernelCall& call) {
+  return std::optional<Value>(*call.inputs[0]);
+}
+
+// Column groups come decoded, in the storage that takes fewer bytes.
+Result<Value> RunDecompress(const KernelCall& call) {
+  if (!call.inputs[0]->IsMatrix()) return *call.inputs[0];
+  const Matrix& x = call.inputs[0]->matrix();
+  HEDDLE_ASSIGN_OR_RETURN(Matrix result, call.node.info.format == Format::kSparse ? AsSparse(x) : AsDense(x));
+  return Value(std::move(result));
+}
+
+}  // namespace
+
+/// compress(X), [C, M] = compress(X, M): X, stored by groups of columns where that takes fewer bytes
+/// (docs/compression.md), and the types of its columns, a frame of one row. M, where it is given, is how
+/// SystemDS is to store X; here it changes nothing. A frame stays as it is.
+///
+/// Shapes:  those of X, as its type and format.
+/// Exact:   the same cells, but for payloads of NaN.
+/// Stored:  what fits in the cache of a core stays as it is, and what the plan makes less than a tenth
+///          smaller. Attribute `reads` (a number; of compress-loops): how often the matrix will be read. Then
+///          what fits in the last-level cache stays as well, and what so many reads do not pay for.
+/// Rows:    each rank compresses its own.
+/// Cost:    reads X once, and looks up every cell.
+extern constexpr Operator kCompress = {.name = "compress",
+                                       .form = CallForm::kSame,
+                                       .parameters = "X M?",
+                                       .min_inputs = 1,
+                                       .max_inputs = 1,
+                                       .results = 2,
+                                       .infer = InferSame,
+                                       .row_rule = ByRows,
+                                       .input_use = AllByRows,
+                                       .cost = CostOfCompressing,
+                                       .run = RunCompress,
+                                       .run_compressed = RunCompressGroups,
+                                       .takes_singles = TakesAnySingles,
+                                       .takes_frames = true,
+                                       .adjoints = "dy"};
+
+/// decompress(X): X, not in column groups.
+///
+/// Shapes:  those of X, as its type and format. Exact.
+/// Cost:    writes X once where it is compressed.
+extern constexpr Operator kDecompress = {.name = "decompress",
+                                         .form = CallForm::kSame,
+                                         .parameters = "X",
+                                         .min_inputs = 1,
+                                         .max_inputs = 1,
+                                         .infer = InferSame,
+                                         .row_rule = ByRows,
+                                         .input_use = AllByRows,
+                                         .run = RunDecompress,
+                                         .takes_singles = TakesAnySingles,
+                                         .takes_frames = true,
+                                         .adjoints = "dy"};
+
+/// local(X): X. In SystemDS it tells where X is to be.
+extern constexpr Operator kLocalForm = {.name = "local", .form = CallForm::kSame, .parameters = "X"};
+
+/// quantize_compress(X, s): floor(X * s), where s is a number or has one for each row.
+extern constexpr Operator kQuantizeForm = {
+    .name = "quantize_compress", .form = CallForm::kQuantize, .parameters = "X s"};
+
+}  // namespace heddle::ops

@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "core/values/column_groups.h"
+#include "core/values/scalar.h"
+#include "ops/base/kernel.h"
+
+namespace heddle::ops {
+
+/// What compress() has done at one place of a script.
+struct CompressionRecord {
+  std::string place;        ///< "line 3 of x.dml".
+  int64_t calls = 0;        ///< On all pieces of rows.
+  int64_t stored = 0;       ///< Of these, those that made column groups.
+  int64_t plain_bytes = 0;  ///< Of all calls that made groups, before,
+  int64_t bytes = 0;        ///< and behind it.
+  int64_t ns = 0;           ///< Of planning and compressing.
+  std::string groups;       ///< Of the last call that made groups: GroupsText.
+  std::string why_not;      ///< Of the last call that made none.
+};
+
+/// "2 columns in 1 group DDC (40 tuples), 1 column in 1 group UNCOMPRESSED": by encoding.
+std::string GroupsText(const ColumnGroups& groups);
+/// "80.0 MB to 9.8 MB (8.2 times smaller) in 0.041 s: 3 columns in ...", or "as it is: " and why.
+std::string BytesText(const CompressionRecord& record);
+/// The same behind its place: "line 3 of x.dml: 80.0 MB to 9.8 MB (8.2 times smaller) in 0.041 s: 3 columns
+/// in ...".
+std::string ToText(const CompressionRecord& record);
+
+/// The matrix stored by groups of columns, or as it is where that does not pay, with the reason in
+/// `record->why_not`. `reads`: how often it will be read, if somebody knows (the operator compress). Fills in
+/// what the record says of one call, but its place and time. kResourceExhausted, Cancelled().
+Result<Matrix> CompressedOf(const Matrix& x, const Scalar* reads, const KernelContext& context,
+                            CompressionRecord* record);
+
+/// What compress() has done in this process since somebody asked last, by place. Thread-safe.
+class CompressionRecords {
+ public:
+  static CompressionRecords& Process();
+  /// `record` is of one call.
+  void Add(const CompressionRecord& record);
+  /// In the order of the places, which are forgotten.
+  std::vector<CompressionRecord> Take();
+
+ private:
+  std::mutex mutex_;
+  std::map<std::string, CompressionRecord> records_;  // By place; under mutex_.
+};
+
+}  // namespace heddle::ops

@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the compiler does with compress(), and what it puts in front of loops.
+#include <gtest/gtest.h>
+
+#include "compiler/explain/explain.h"
+#include "compiler/optimize/storage.h"
+
+namespace heddle::compiler {
+namespace {
+
+std::string Explained(const std::string& script, std::string_view level, bool is_auto = false) {
+  CompileOptions options;
+  if (is_auto) options.disabled_passes.insert("plain-storage");
+  Diagnostics diagnostics;
+  const Result<std::string> text = Explain(script, options, level, &diagnostics);
+  EXPECT_TRUE(text.ok()) << text.status().ToString();
+  return text.ok() ? *text : "";
+}
+
+bool Contains(const std::string& text, std::string_view part) { return text.find(part) != std::string::npos; }
+
+size_t CountOf(const std::string& text, std::string_view part) {
+  size_t count = 0;
+  for (size_t at = text.find(part); at != std::string::npos; at = text.find(part, at + 1)) ++count;
+  return count;
+}
+
+constexpr const char* kLarge = "X = rand(rows=200000, cols=10, seed=1)\n";
+
+TEST(ReadThroughStorageTest, OperatorsOfTheBlockReadWhatIsCompressed) {
+  const std::string text = Explained(
+      "X = rand(rows=9, cols=9)\nv = rand(rows=9, cols=1)\nC = compress(X %*% X)\nprint(sum(C %*% v))\n"
+      "for (i in 1:3) print(sum(C))",
+      "program");
+  // The order of the product is that of X %*% X %*% v.
+  EXPECT_TRUE(Contains(text, "compress(")) << text;
+  const std::string without = Explained(
+      "X = rand(rows=9, cols=9)\nv = rand(rows=9, cols=1)\nC = compress(X %*% X)\nprint(sum(C %*% v))",
+      "program");
+  EXPECT_FALSE(Contains(without, "compress")) << without;
+  EXPECT_EQ(CountOf(without, " %*% "), 2u) << without;
+  EXPECT_TRUE(Contains(without, "%*% v") || Contains(without, "%*% %2")) << without;
+}
+
+TEST(ReadThroughStorageTest, WhatIsStoredTwiceIsStoredOnce) {
+  const std::string text = Explained(
+      std::string(kLarge) + "C = compress(decompress(compress(X)))\nfor (i in 1:3) print(sum(C * i))",
+      "program");
+  EXPECT_EQ(CountOf(text, "compress("), 1u) << text;
+}
+
+TEST(CompressLoopsTest, WhatALoopReadsIsCompressedBeforeIt) {
+  const std::string script =
+      std::string(kLarge) +
+      "v = rand(rows=10, cols=1)\nfor (i in 1:20) v = v + t(X) %*% (X %*% v)\nprint(sum(v))";
+  EXPECT_FALSE(Contains(Explained(script, "program"), "compress"));
+  const std::string text = Explained(script, "program", true);
+  EXPECT_TRUE(Contains(text, "compress(X, reads=40")) << text;
+  EXPECT_EQ(CountOf(text, "compress("), 1u) << text;
+}
+
+TEST(CompressLoopsTest, WhatIsChangedSmallOrNeededWholeIsNot) {
+  const char* const loops[] = {
+      "for (i in 1:20) X[i, 1] = i\nprint(sum(X))",                           // changed
+      "for (i in 1:20) print(sum(svd_of(X)))\n",                              // decoded as a whole
+      "Y = X[1:100, ]\nfor (i in 1:20) print(sum(Y * i))",                    // small
+      "for (i in 1:20) print(nrow(X) * i)\nprint(sum(X))",                    // its size alone
+      "for (i in 1:20) { l = list(X, i)\nprint(length(l)) }\nprint(sum(X))",  // in a list
+  };
+  for (const char* loop : loops) {
+    const std::string script =
+        "svd_of = function(Matrix[Double] A) return (Matrix[Double] S) { S = order(target=A, by=1) }\n" +
+        std::string(kLarge) + loop;
+    EXPECT_FALSE(Contains(Explained(script, "program", true), "compress(X")) << loop;
+  }
+}
+
+TEST(CompressLoopsTest, FunctionsThatALoopCallsAreFollowed) {
+  const std::string text = Explained(
+      "f = function(Matrix[Double] A, Double k) return (Double s) { s = 0\nwhile (s < k) s = s + sum(A * k) + 1\n}\n" +
+          std::string(kLarge) +
+          "t = 0\nfor (i in 1:4) t = t + f(X, i)\nfor (i in 1:4) t = t + f(X, i * 2)\nprint(t)",
+      "program", true);
+  EXPECT_GE(CountOf(text, "compress(X, reads=40"), 2u) << text;
+}
+
+TEST(ExplainCompressionTest, TellsGroupsReadersAndReasons) {
+  const std::string text = Explained(
+      "X = floor(rand(rows=100000, cols=10, min=0, max=9, seed=1))\nC = compress(X)\nS = compress(X[1:5, ])\n"
+      "D = compress(X * 2)\nprint(sum(D))\nY = rand(rows=200000, cols=10)\nv = rand(rows=10, cols=1, seed=2)\n"
+      "for (i in 1:20) v = v + t(C) %*% (C %*% v) / 1e9 + sum(Y * i) + sum(S)\nprint(sum(v))",
+      "compression");
+  EXPECT_TRUE(Contains(text, "compress in line 2: C, 100000x10, 8.0 MB\n")) << text;
+  EXPECT_TRUE(Contains(text, "read 20 times by %*% in line 8")) << text;
+  EXPECT_TRUE(Contains(text, "8.0 MB to 0.5 MB") || Contains(text, "8.0 MB to")) << text;
+  EXPECT_TRUE(Contains(text, "times smaller): 10 columns in ")) << text;
+  EXPECT_TRUE(Contains(text, "as it is: it fits in the cache of a core")) << text;
+  EXPECT_TRUE(Contains(text, "compress in line 4: nothing is stored: only its own block reads the result"))
+      << text;
+  EXPECT_TRUE(Contains(text, "loop in line 8: Y, 200000x10, 16.0 MB\n")) << text;
+  EXPECT_TRUE(Contains(text, "as it is: nobody asks for it (compress(), --compress auto)")) << text;
+}
+
+TEST(ExplainCompressionTest, SaysWhatOnlyARunTells) {
+  const std::string text = Explained(
+      "X = rand(rows=200000, cols=10)\nn = as.integer(sum(X > 0.5))\nC = compress(X[1:n, ])\n"
+      "for (i in 1:20) print(sum(C * i))",
+      "compression");
+  EXPECT_TRUE(Contains(text, "groups and bytes follow from its cells, which only a run has (-stats)"))
+      << text;
+  EXPECT_EQ(Explained("print(1)", "compression"), "nothing is compressed\n");
+}
+
+}  // namespace
+}  // namespace heddle::compiler
