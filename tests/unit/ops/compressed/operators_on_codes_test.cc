@@ -316,15 +316,16 @@ INSTANTIATE_TEST_SUITE_P(All, CodesTest,
                                             ::testing::Values(ElementType::kFloat64, ElementType::kFloat32)),
                          NameOf);
 
-// No operator that reads codes is without a test above, but for products and fused operators
-// (products_test.cc, tests/unit/ops/fused/compressed_inputs_test.cc).
+// No operator that reads codes is without a test above, but for products, fused operators and compress()
+// (products_test.cc, tests/unit/ops/fused/compressed_inputs_test.cc, compress_test.cc).
 TEST(CodesCatalogTest, OperatorsThatReadCodesAreKnownHere) {
   const std::set<std::string> tested = {
       "ifelse", "replace",  "index",  "cbind",     "rbind",         "removeEmpty",
       "order",  "quantile", "median", "unique",    "countDistinct", "countDistinctApprox",
       "nrow",   "ncol",     "length", "as.matrix", "contains",      "table"};
   for (const Operator* op : AllOperators()) {
-    const bool is_elsewhere = op->kind == OperatorKind::kProduct || op->name.starts_with("fused");
+    const bool is_elsewhere =
+        op->kind == OperatorKind::kProduct || op->name.starts_with("fused") || op->name.ends_with("compress");
     if (op->run_compressed == nullptr || is_elsewhere) continue;
     const std::string name(op->name);
     EXPECT_TRUE(op->unary || op->binary || op->kind == OperatorKind::kAggregate || tested.contains(name))
