@@ -271,6 +271,21 @@ TEST(ColumnGroupsVerifyTest, DamagedGroupsAreNamed) {
   EXPECT_EQ(says([](ColumnGroups* all) { all->groups[1].segments.pop_back(); }),
             prefix + "group 2: exceptions are missing");
   EXPECT_EQ(says([](ColumnGroups* all) { all->rows = 70'001; }), prefix + "group 1: codes are missing");
+  EXPECT_EQ(says([](ColumnGroups* all) { all->groups[0].dictionary = *Matrix::Dense(20, 2); }),
+            prefix + "group 1: its dictionary is of other columns");
+  EXPECT_EQ(says([](ColumnGroups* all) { all->groups[0].dictionary = *Matrix::Dense(0, 1); }),
+            prefix + "group 1: its dictionary is none");
+  EXPECT_EQ(says([](ColumnGroups* all) { all->groups[0].encoding = Encoding::kUncompressed; }),
+            prefix + "group 1: rows are missing");
+  EXPECT_EQ(says([](ColumnGroups* all) { all->groups[2].starts.pop_back(); }),
+            prefix + "group 3: runs are missing");
+  EXPECT_EQ(says([](ColumnGroups* all) { static_cast<uint16_t*>(all->groups[1].positions->data())[1] = 0; }),
+            prefix + "group 2: exceptions do not ascend");
+  EXPECT_EQ(says([](ColumnGroups* all) {
+              const int64_t last = all->groups[1].codes.count() - 1;
+              static_cast<uint16_t*>(all->groups[1].positions->data())[last] = UINT16_MAX;
+            }),
+            prefix + "group 2: an exception is behind the last row");
 }
 
 // Against the literal definition: the sample of a population whose classes are known.

@@ -37,7 +37,7 @@ std::string WhatWasDone() {
 }
 
 TEST(CompressTest, StoresColumnGroupsAndGivesThemBack) {
-  const Matrix matrix = FewValues();
+  const Matrix matrix = FewValues(/*times=*/5);  // Also of floats.
   WhatWasDone();
   for (const Matrix& stored : {matrix, *AsSparse(matrix), *ToElementType(matrix, ElementType::kFloat32)}) {
     const Matrix compressed = RunOn("compress", stored);

@@ -15,13 +15,24 @@
 #include "core/values/value.h"
 #include "ops/panels/panel_store.h"
 #include "tests/support/frames.h"
+#include "tests/unit/ops/compressed/random_groups.h"
 
 // Values whose rows are a function of their numbers alone, and spill files in memory that fail when told to.
 namespace heddle::ops::testing {
 
-enum class Kind : uint8_t { kDoubles, kFloats, kSparseDoubles, kSparseFloats, kFrame, kFrameWithoutMissing };
-constexpr Kind kKinds[] = {Kind::kDoubles,      Kind::kFloats, Kind::kSparseDoubles,
-                           Kind::kSparseFloats, Kind::kFrame,  Kind::kFrameWithoutMissing};
+enum class Kind : uint8_t {
+  kDoubles,
+  kFloats,
+  kSparseDoubles,
+  kSparseFloats,
+  kCompressedDoubles,
+  kCompressedFloats,
+  kFrame,
+  kFrameWithoutMissing
+};
+constexpr Kind kKinds[] = {
+    Kind::kDoubles,           Kind::kFloats,           Kind::kSparseDoubles, Kind::kSparseFloats,
+    Kind::kCompressedDoubles, Kind::kCompressedFloats, Kind::kFrame,         Kind::kFrameWithoutMissing};
 
 inline bool IsFrameKind(Kind kind) { return kind == Kind::kFrame || kind == Kind::kFrameWithoutMissing; }
 inline int64_t ColumnsOf(Kind kind) { return IsFrameKind(kind) ? kColumnTypes : 5; }
@@ -49,6 +60,12 @@ inline Value RowsOf(Kind kind, int64_t begin, int64_t end) {
     case Kind::kFloats: return Value(NumberedMatrix<float>(begin, end, ColumnsOf(kind), false));
     case Kind::kSparseDoubles: return Value(NumberedMatrix<double>(begin, end, ColumnsOf(kind), true));
     case Kind::kSparseFloats: return Value(NumberedMatrix<float>(begin, end, ColumnsOf(kind), true));
+    case Kind::kCompressedDoubles:
+      return Value(RandomGroups(NumberedMatrix<double>(begin, end, ColumnsOf(kind), false),
+                                static_cast<uint32_t>(begin)));
+    case Kind::kCompressedFloats:
+      return Value(RandomGroups(NumberedMatrix<float>(begin, end, ColumnsOf(kind), false),
+                                static_cast<uint32_t>(begin)));
     case Kind::kFrame: return Value(NumberedFrame(end - begin, begin));
     case Kind::kFrameWithoutMissing: return Value(NumberedFrame(end - begin, begin, false));
   }
@@ -59,11 +76,14 @@ inline bool SameBytes(const void* a, const void* b, int64_t bytes) {
   return bytes == 0 || std::memcmp(a, b, static_cast<size_t>(bytes)) == 0;
 }
 
-/// Whether both are stored alike and hold the same bytes.
+/// Whether both are stored alike and hold the same bytes; rows of several compressed panels come dense.
 inline bool AreSameRows(const Value& a, const Value& b) {
   if (a.kind() != b.kind() || a.shape() != b.shape()) return false;
   if (a.IsFrame())
     return *a.frame().schema() == *b.frame().schema() && Frame::SameCells(a.frame(), b.frame());
+  if (a.matrix().IsCompressed() || b.matrix().IsCompressed())
+    return !a.matrix().IsSparse() && !b.matrix().IsSparse() &&
+           AreSameRows(Value(*ToDense(a.matrix())), Value(*ToDense(b.matrix())));
   const Matrix& x = a.matrix();
   const Matrix& y = b.matrix();
   if (x.storage() != y.storage() || x.element_type() != y.element_type() || x.stored() != y.stored())
