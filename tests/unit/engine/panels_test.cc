@@ -55,6 +55,13 @@ TEST(PanelsTest, RowsReductionsAndWritesOfWhatDoesNotFit) {
                 "print(sum(Y^2) + \" \" + sum(t(X) %*% Y) + \" \" + sum(rowSums(Y) > 1))\n");
 }
 
+// A pass that reads what an earlier one has made has panels as low as the others.
+TEST(PanelsTest, RowsThatALaterPassReads) {
+  ExpectTheSame(std::string(kDraw) +
+                "Y = X * 2 + 1\nZ = (Y - colMeans(Y)) / sqrt(colVars(Y))\n"
+                "print(sum(Z^2) + \" \" + sum(t(Z) %*% Y))\n");
+}
+
 // A variable that is panels goes into functions, through loops and conditions.
 TEST(PanelsTest, VariablesOfPanels) {
   ExpectTheSame(std::string("f = function(matrix[double] X, int k) return (matrix[double] Y) {\n"
