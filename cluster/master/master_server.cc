@@ -219,7 +219,8 @@ class AdminService : public Admin::Service {
                               GarbageReply* reply) override {
     Caller caller;
     if (grpc::Status status = Admit(*access_, context, *request, &caller); !status.ok()) return status;
-    return ToGrpc(ServeGarbage(hub_, options_, *request, reply));
+    return ToGrpc(ServeGarbage(
+        hub_, options_, *request, [context] { return context->IsCancelled(); }, reply));
   }
 
   grpc::Status Nodes(grpc::ServerContext* context, const NodesRequest*, NodesReply* reply) override {
