@@ -398,7 +398,8 @@ class MasterServerImpl : public MasterServer {
       sources.admits = [this](std::string_view authorization, const std::string& peer) {
         return access_->ScreenUrl("GET /metrics", authorization, peer);
       };
-    HEDDLE_ASSIGN_OR_RETURN(metrics_, MetricsServer::Start(options_.metrics_listen, std::move(sources)));
+    HEDDLE_ASSIGN_OR_RETURN(
+        metrics_, MetricsServer::Start(options_.metrics_listen, options_.metrics_tls, std::move(sources)));
     return OkStatus();
   }
 
