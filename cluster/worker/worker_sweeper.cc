@@ -2,6 +2,7 @@
 #include "cluster/worker/worker_sweeper.h"
 
 #include <fcntl.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 
 #include <algorithm>
@@ -14,6 +15,7 @@
 
 #include "cluster/checkpoints/checkpoint_stores.h"
 #include "cluster/store/job_files.h"
+#include "core/environment/clock.h"
 #include "core/environment/descriptor.h"
 #include "core/text/utf8.h"
 #include "ops/io/files/hidden_names.h"
@@ -23,6 +25,8 @@ namespace heddle::cluster {
 namespace {
 
 namespace fs = std::filesystem;
+
+constexpr int64_t kLeftAfterMs = 3'600'000;
 
 void Add(const char* kind, const std::string& name, int64_t bytes, int64_t time_ms, Swept* swept) {
   GarbageItem* item = swept->add_items();
@@ -60,11 +64,33 @@ void SweepLogs(const std::string& folder, const heddle::Sweep& order, Swept* swe
   }
 }
 
+// Whether the file of that name in an open folder is one that its writer has left: whoever lives holds its
+// lock (ops::LockHidden), and has written it of late where several machines share the folder and not its
+// locks.
+bool IsLeft(int folder, const char* name, struct stat* status) {
+  struct stat named {};
+  const Descriptor file(openat(folder, name, O_RDWR | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC));
+  return file.ok() && fstat(file.get(), status) == 0 && S_ISREG(status->st_mode) &&
+         SystemClock().WallMs() - int64_t{status->st_mtime} * 1000 > kLeftAfterMs &&
+         flock(file.get(), LOCK_EX | LOCK_NB) == 0 &&
+         fstatat(folder, name, &named, AT_SYMLINK_NOFOLLOW) == 0 && named.st_dev == status->st_dev &&
+         named.st_ino == status->st_ino;
+}
+
 void SweepSpillFiles(const std::string& folder, const heddle::Sweep& order, Swept* swept) {
   const Descriptor opened(open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   if (!opened.ok()) return;
-  for (const ops::AbandonedPart& part : ops::SweepAbandoned(opened.get(), order.dry_run()))
-    Add("spill", folder + "/" + part.name, part.bytes, part.changed_ms, swept);
+  std::error_code error;
+  std::vector<std::string> names;
+  for (const auto& entry : fs::directory_iterator(folder, error))
+    if (ops::IsHiddenName(entry.path().filename().string()))
+      names.push_back(entry.path().filename().string());
+  for (const std::string& name : names) {
+    struct stat status {};
+    if (!IsLeft(opened.get(), name.c_str(), &status)) continue;
+    if (!order.dry_run() && !ops::RemoveEntry(opened.get(), name.c_str())) continue;
+    Add("spill", folder + "/" + name, status.st_size, int64_t{status.st_mtime} * 1000, swept);
+  }
 }
 
 // Another master may have its checkpoints at the same place: the names tell whose they are.

@@ -156,6 +156,7 @@ TEST(UpkeepTest, GarbageOfWorkersGoes) {
   }
   const std::string spill = cluster.folder() + "/tmp/.0123456789abcdef.part.heddle";
   WriteText(spill, "abc");
+  fs::last_write_time(spill, fs::file_time_type::clock::now() - std::chrono::hours(2));
 
   const std::string first = OutputOf(cluster, {"admin", "gc", "--dry-run"});
   EXPECT_EQ(first, "spill " + spill + " on alpha: 3 bytes\ncheckpoints " + place.path() + "/" + dead +

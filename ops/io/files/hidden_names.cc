@@ -60,22 +60,22 @@ std::string PathOf(int folder) {
              : std::filesystem::read_symlink(fmt::format("/proc/self/fd/{}", folder), error).string();
 }
 
-// Whether what was there was abandoned, and is gone but for `dry_run`; `opened` is what it was.
-bool RemoveIfAbandoned(int folder, const char* name, bool dry_run, struct stat* opened) {
-  struct stat named {};
-  if (fstatat(folder, name, &named, AT_SYMLINK_NOFOLLOW) != 0) return false;
+void RemoveIfAbandoned(int folder, const char* name) {
+  struct stat opened {
+  }, named{};
+  if (fstatat(folder, name, &named, AT_SYMLINK_NOFOLLOW) != 0) return;
   const bool is_folder = S_ISDIR(named.st_mode);
-  if (!is_folder && !S_ISREG(named.st_mode)) return false;
+  if (!is_folder && !S_ISREG(named.st_mode)) return;
   // NFS locks only what is opened for writing.
   const Descriptor fd(openat(
       folder, name, (is_folder ? O_RDONLY | O_DIRECTORY : O_RDWR) | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC));
-  if (!fd.ok() || fstat(fd.get(), opened) != 0) return false;
+  if (!fd.ok() || fstat(fd.get(), &opened) != 0) return;
   const bool is_old =
-      OneKernelKeepsLocks(fd.get()) || opened->st_mtime < time(nullptr) - kAbandonedAfterSeconds;
+      OneKernelKeepsLocks(fd.get()) || opened.st_mtime < time(nullptr) - kAbandonedAfterSeconds;
   // It may have taken its place, and another one its name, since it was opened.
-  return is_old && Lock(fd.get()) && fstatat(folder, name, &named, AT_SYMLINK_NOFOLLOW) == 0 &&
-         opened->st_dev == named.st_dev && opened->st_ino == named.st_ino &&
-         (dry_run || RemoveEntry(folder, name));
+  if (is_old && Lock(fd.get()) && fstatat(folder, name, &named, AT_SYMLINK_NOFOLLOW) == 0 &&
+      opened.st_dev == named.st_dev && opened.st_ino == named.st_ino)
+    RemoveEntry(folder, name);
 }
 
 }  // namespace
@@ -153,18 +153,8 @@ void AbandonedParts::RemoveOnce(int folder) {
     const std::lock_guard lock(mutex_);
     if (!seen_.emplace(status.st_dev, status.st_ino).second) return;
   }
-  SweepAbandoned(folder, /*dry_run=*/false);
-}
-
-std::vector<AbandonedPart> SweepAbandoned(int folder, bool dry_run) {
-  std::vector<AbandonedPart> parts;
-  for (const std::string& name : NamesIn(folder)) {
-    struct stat status {};
-    if (!IsHiddenName(name) || !RemoveIfAbandoned(folder, name.c_str(), dry_run, &status)) continue;
-    parts.push_back(
-        {name, S_ISREG(status.st_mode) ? int64_t{status.st_size} : 0, int64_t{status.st_mtime} * 1000});
-  }
-  return parts;
+  for (const std::string& name : NamesIn(folder))
+    if (IsHiddenName(name)) RemoveIfAbandoned(folder, name.c_str());
 }
 
 }  // namespace heddle::ops

@@ -8,7 +8,6 @@
 #include <string>
 #include <string_view>
 #include <utility>
-#include <vector>
 
 #include "ops/io/files/script_paths.h"
 
@@ -60,15 +59,6 @@ bool RemoveEntry(int folder, const char* name);
 void RemoveHidden(const FilePlace& place, const std::string& name);
 /// The same for the path that HiddenNames::Tell() told of a process that has ended. Other paths stay.
 void RemoveHiddenPath(const std::string& path);
-
-/// What a writer that was killed has left under a hidden name.
-struct AbandonedPart {
-  std::string name;
-  int64_t bytes = 0;  ///< Of a file; 0 for a folder.
-  int64_t changed_ms = 0;
-};
-/// Removes all of them from an open folder; with `dry_run` it only finds them.
-std::vector<AbandonedPart> SweepAbandoned(int folder, bool dry_run);
 
 /// Removes the hidden files of writers that were killed: their locks are free. Thread-safe.
 class AbandonedParts {

@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 #include <sys/file.h>
 
+#include <chrono>
 #include <future>
 
 #include "tests/support/process.h"
@@ -68,14 +69,19 @@ TEST_F(WorkerSweeperTest, LogsOfJobsThatAreKnownNoMoreGo) {
 }
 
 TEST_F(WorkerSweeperTest, NamesOfSpillFilesGoUnlessTheirProcessLives) {
-  WriteText(Path("spill/.0000000000000001.part.heddle"), "left");
-  WriteText(Path("spill/.0000000000000002.part.heddle"), "is written");
-  WriteText(Path("spill/data.csv"), "1,2");
+  for (const char* name : {".0000000000000001.part.heddle", ".0000000000000002.part.heddle",
+                           ".0000000000000003.part.heddle", "data.csv"}) {
+    WriteText(Path("spill/") + name, "left");
+    if (std::string(name) == ".0000000000000003.part.heddle") continue;  // of a moment ago
+    fs::last_write_time(Path("spill/") + name, fs::file_time_type::clock::now() - std::chrono::hours(2));
+  }
   const int writer = open(Path("spill/.0000000000000002.part.heddle").c_str(), O_RDWR | O_CLOEXEC);
   ASSERT_EQ(flock(writer, LOCK_EX | LOCK_NB), 0);
   EXPECT_EQ(Names(Sweep()), std::vector<std::string>{"spill spill/.0000000000000001.part.heddle 4"});
   EXPECT_FALSE(fs::exists(Path("spill/.0000000000000001.part.heddle")));
   EXPECT_TRUE(fs::exists(Path("spill/.0000000000000002.part.heddle")));
+  EXPECT_TRUE(fs::exists(Path("spill/.0000000000000003.part.heddle")));
+  EXPECT_TRUE(fs::exists(Path("spill/data.csv")));
   close(writer);
 }
 
