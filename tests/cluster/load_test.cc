@@ -177,8 +177,8 @@ TEST_F(LoadTest, ManyJobsWaitAndStatusIsAnsweredMeanwhile) {
   const std::vector<std::string> open = {"QUEUED", "ADMITTED", "STARTING", "RUNNING", "RECOVERING"};
   while (in(open, 1).jobs_size() > 0 && steady_clock::now() < begin + limit) {
     std::this_thread::sleep_for(std::chrono::milliseconds(200));
-    for (const JobDescription& job : in({"FAILED", "CANCELLED"}, 1).jobs())
-      FAIL() << job.job() << job.state() << job.reason();
+    const ListReply failed = in({"FAILED", "CANCELLED"}, 1);
+    for (const JobDescription& job : failed.jobs()) FAIL() << job.job() << job.state() << job.reason();
   }
   EXPECT_EQ(in(open, 1).jobs_size(), 0);
   // Only a thousand that have ended are remembered.
