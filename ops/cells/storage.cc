@@ -9,6 +9,7 @@
 
 #include "core/values/column_groups.h"
 #include "ops/base/parallel.h"
+#include "ops/cells/decode_tile.h"
 #include "ops/cells/move_cells.h"
 
 namespace heddle::ops {
@@ -40,17 +41,27 @@ void CompressRow(const double* row, int64_t n, int32_t* columns, double* values)
     }
 }
 
+// With fewer rows preparing a decoder takes longer than the cells.
+constexpr int64_t kLeastDecodedRows = 64;
+
+template <typename T>
+void DecodeCellsOf(const Matrix& x, T* cells) {
+  if (x.rows() < kLeastDecodedRows)
+    return DecodeRows(x.groups(), x.first_row(), x.first_row() + x.rows(), cells);
+  const TileDecoder<T> decoder(x);
+  ParallelFor(x.rows(), RowGrain(x.columns()), [&](int64_t begin, int64_t end) {
+    typename TileDecoder<T>::Cursor cursor;
+    decoder.Decode(&cursor, begin, end, cells + begin * x.columns());
+  });
+}
+
 }  // namespace
 
-void DecodeCells(const Matrix& compressed, void* cells) {
-  const int64_t n = compressed.columns();
-  ParallelFor(compressed.rows(), RowGrain(n), [&](int64_t begin, int64_t end) {
-    const int64_t first = compressed.first_row() + begin;
-    if (compressed.element_type() == ElementType::kFloat64)
-      DecodeRows(compressed.groups(), first, first + end - begin, static_cast<double*>(cells) + begin * n);
-    else
-      DecodeRows(compressed.groups(), first, first + end - begin, static_cast<float*>(cells) + begin * n);
-  });
+void DecodeCells(const Matrix& x, void* cells) {
+  if (x.element_type() == ElementType::kFloat64)
+    DecodeCellsOf(x, static_cast<double*>(cells));
+  else
+    DecodeCellsOf(x, static_cast<float*>(cells));
 }
 
 Result<Value> Decoded(Value value) {

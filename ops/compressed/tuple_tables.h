@@ -53,8 +53,12 @@ class TupleTable {
  private:
   static constexpr int32_t kFree = -1;
 
+  // Few cells: a loop takes less time than a call of memcmp.
   bool Equal(int64_t i, const T* other) const {
-    return std::memcmp(tuple(i), other, static_cast<size_t>(width_) * sizeof(T)) == 0;
+    const T* own = tuple(i);
+    for (int64_t k = 0; k < width_; ++k)
+      if (!IsSameCell(own[k], other[k])) return false;
+    return true;
   }
   size_t Hash(const T* cells) const {
     uint64_t hash = 0;

@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "ops/base/parallel.h"
+#include "ops/cells/decode_tile.h"
 #include "ops/cells/storage.h"
-#include "ops/compressed/decode_tile.h"
 #include "ops/elementwise/single_precision.h"
 #include "ops/elementwise/widened_rows.h"
 #include "ops/product/compressed_products.h"
@@ -341,6 +341,10 @@ Result<std::optional<Value>> MultiplyCompressed(const KernelCall& call) {
   if (!is_narrow) {
     HEDDLE_ASSIGN_OR_RETURN(result, HoldsSingles(x) ? MultiplyBlocks<float>(x, dense, call.context)
                                                     : MultiplyBlocks<double>(x, dense, call.context));
+  } else if (MultipliesByColumns(x, k)) {
+    HEDDLE_ASSIGN_OR_RETURN(result, Matrix::Dense(x.rows(), k));
+    MultiplyByColumns(x, m, call.context, result.mutable_data());
+    if (IsCancelled(call.context.cancelled)) return Cancelled("cancelled");
   } else if (HoldsSingles(x)) {
     HEDDLE_ASSIGN_OR_RETURN(result, MultiplyTiles<float>(x, std::move(m), call.context));
   } else {

@@ -22,6 +22,10 @@ Result<std::optional<Value>> MultiplyTransposedCompressed(const KernelCall& call
 /// Both, with a compressed right operand of more than eight columns: t(V) %*% X with a dense V of at most
 /// eight columns, V %*% X with a dense V of at most eight rows.
 Result<std::optional<Value>> MultiplyByCompressed(const KernelCall& call);
+/// Whether X %*% M with k columns of M is faster column by column of X than by tiles of rows.
+bool MultipliesByColumns(const Matrix& x, int64_t k);
+/// X %*% M with the chains of docs/numerics.md, in that way; `out` is row-major.
+void MultiplyByColumns(const Matrix& x, const Matrix& m, const KernelContext& context, double* out);
 /// t(X) %*% X by products of columns of bytes (simd/product/byte_products.h), or nothing where sums are not
 /// exact, or columns span so many units that it takes longer than the product of doubles.
 Result<std::optional<Value>> MultiplyByteColumns(const KernelCall& call, const TransposedOrder& order);

@@ -5,7 +5,7 @@
 #include <memory>
 #include <utility>
 
-#include "ops/compressed/decode_tile.h"
+#include "ops/cells/decode_tile.h"
 #include "ops/elementwise/widened_rows.h"
 #include "ops/product/compressed_products.h"
 #include "ops/reduction/reduction_tasks.h"

@@ -8,11 +8,12 @@
 #include <vector>
 
 #include "ops/base/parallel.h"
+#include "ops/cells/decode_tile.h"
 #include "ops/cells/storage.h"
-#include "ops/compressed/decode_tile.h"
 #include "ops/elementwise/single_precision.h"
 #include "ops/elementwise/widened_rows.h"
 #include "ops/product/compressed_products.h"
+#include "ops/product/matmul_gemm.h"
 #include "ops/reduction/payload_parts.h"
 #include "ops/reduction/reduction_tasks.h"
 #include "ops/simd/aggregate.h"
@@ -27,6 +28,12 @@ constexpr int64_t kTaskRows = 1 << 14, kRowsOfTuple = 8;
 // Copies of sums that take turns where there is one weight a row: an addition waits for the one before it to
 // the same place.
 constexpr int64_t kCopies = 4;
+// An addition to the sum of a tuple takes as long as so many cells of tiles.
+constexpr double kCellsOfAddition = 5;
+// Cells of a result whose payloads the nodes of all leaves may have.
+constexpr int64_t kMostProducts = 1 << 16;
+// Multiply-adds of the packed product that take as long as one of an entry of a CSR row.
+constexpr double kCellsOfEntry = 8;
 // Wider rows of tiles leave the caches.
 constexpr int64_t kMostTileColumns = 4096;
 
@@ -50,6 +57,17 @@ class WeightSums {
       open.Join(group);
     }
     if (!open.groups.empty()) AddUnit(open);
+  }
+
+  // A row adds its weights to so many sums, about.
+  double additions() const {
+    auto additions = static_cast<double>(units_.size());
+    for (const Moving& moving : moving_)
+      additions +=
+          moving.group->encoding == Encoding::kRuns
+              ? 0.2
+              : static_cast<double>(moving.group->codes.count()) / static_cast<double>(x_.groups().rows);
+    return additions;
   }
 
   // Of the sums of a task.
@@ -176,12 +194,66 @@ class WeightSums {
   std::vector<const ColumnGroup*> constant_;
 };
 
+// The list of nodes itself where others have more of them, else the result.
+Result<std::optional<Value>> FinishedIn(const KernelCall& call, Matrix nodes, int64_t rows) {
+  if (call.phase == Phase::kPartial) return std::optional<Value>(std::move(nodes));
+  const Value list(std::move(nodes));
+  const Value* const inputs[] = {&list};
+  HEDDLE_ASSIGN_OR_RETURN(const Value result, RunTransposedProduct({.node = call.node,
+                                                                    .phase = Phase::kFinish,
+                                                                    .inputs = inputs,
+                                                                    .input_infos = call.input_infos,
+                                                                    .total_rows = rows,
+                                                                    .context = call.context}));
+  if (!HoldsSingles(call.inputs[0]->matrix())) return std::optional<Value>(result);
+  HEDDLE_ASSIGN_OR_RETURN(Matrix singles, Narrow(result.matrix()));
+  return std::optional<Value>(std::move(singles));
+}
+
 // What one task keeps from leaf to leaf.
 template <typename T>
 struct TileRoom {
   typename TileDecoder<T>::Cursor cursor;
   AlignedArray cells;
 };
+
+// Rows of X and Y that one step of a packed product reads: they stay in the second-level cache.
+constexpr int64_t kGemmRows = 256;
+
+// More columns of Y, or X itself: the packed product goes on with the chains of the leaf, tile by tile.
+Result<Matrix> AddProducts(const KernelCall& call, const Matrix& x, const Matrix& y,
+                           const TransposedOrder& order) {
+  const TileDecoder<double> decoder(x);
+  const int64_t n = order.n, k = order.k;
+  const int64_t first = FirstRowOf(call), last = first + x.rows();
+  const int64_t begin = first == last ? 0 : first / order.height;
+  const int64_t end = first == last ? 0 : CeilDivide(last, order.height);
+  return ReduceTasks(order.reduction, begin, end, [&]() -> LeafFunction {
+    auto room = std::make_shared<TileRoom<double>>();
+    room->cells = AlignedArray(kGemmRows * n);
+    return [&, room](int64_t leaf, double* payload) {
+      FillPayload(payload, order.reduction.width, 0.0);
+      const int64_t stop = std::min(last, (leaf + 1) * order.height) - first;
+      for (int64_t row = leaf * order.height - first; row < stop; row += kGemmRows) {
+        const int64_t rows = std::min(kGemmRows, stop - row);
+        decoder.Decode(&room->cursor, row, row + rows, room->cells.data());
+        Run(Gemm{.m = n,
+                 .n = k,
+                 .k = rows,
+                 .a = room->cells.data(),
+                 .a_row = 1,
+                 .a_column = n,
+                 .b = order.symmetric ? room->cells.data() : y.data() + row * k,
+                 .b_row = k,
+                 .c = payload,
+                 .c_row = k,
+                 .accumulate = true,
+                 .upper_only = order.symmetric});
+      }
+      return true;
+    };
+  });
+}
 
 // Eight lanes or whole vectors of sums: the chains of the leaf, tile by tile.
 template <typename T>
@@ -293,12 +365,24 @@ Result<std::optional<Value>> MultiplyTransposedCompressed(const KernelCall& call
     HEDDLE_ASSIGN_OR_RETURN(std::optional<Value> result, MultiplyByteColumns(call, order));
     if (result) return result;
   }
-  if (!IsNarrow(given.columns())) return std::optional<Value>();
+  if (!IsNarrow(given.columns())) {
+    // Wider results are computed in tiles, and rows of few entries as CSR.
+    const bool fits = order.reduction.width <= kMostProducts && !order.single && !HoldsSingles(x) &&
+                      (order.symmetric || (given.IsDense() && !SkipsZeros(call, 0) && !SkipsZeros(call, 1)));
+    if (!fits || kCellsOfEntry * EntriesOfRow(x.groups()) < static_cast<double>(x.columns()))
+      return std::optional<Value>();
+    HEDDLE_ASSIGN_OR_RETURN(Matrix nodes, AddProducts(call, x, given, order));
+    if (call.phase == Phase::kPartial && order.symmetric) {
+      HEDDLE_ASSIGN_OR_RETURN(nodes, PackTriangles(nodes, order.n));
+    }
+    return FinishedIn(call, std::move(nodes), rows);
+  }
   HEDDLE_ASSIGN_OR_RETURN(Matrix y, AsDense(given));
   HEDDLE_ASSIGN_OR_RETURN(y, Widen(y));
   // Nodes of other ranks may have lanes that are not exact, which these would be added to.
   const bool may_be_exact = order.accumulation != Accumulation::kLanes || call.phase == Phase::kWhole;
-  if (may_be_exact && AddExactlyWith(UnitsOfGroups(x.groups()), y, static_cast<double>(rows))) {
+  const bool pays = kCellsOfAddition * WeightSums(x, order.k).additions() <= static_cast<double>(x.columns());
+  if (may_be_exact && pays && AddExactlyWith(UnitsOfGroups(x.groups()), y, static_cast<double>(rows))) {
     HEDDLE_ASSIGN_OR_RETURN(Value result,
                             ExactSums(call, order, [&](int64_t begin, int64_t end, double* cells) {
                               AddWeights(x, y, begin, end, call.context, cells);
@@ -313,18 +397,7 @@ Result<std::optional<Value>> MultiplyTransposedCompressed(const KernelCall& call
   } else {
     HEDDLE_ASSIGN_OR_RETURN(nodes, AddTiles<double>(call, x, y, order));
   }
-  if (call.phase == Phase::kPartial) return std::optional<Value>(std::move(nodes));
-  const Value list(std::move(nodes));
-  const Value* const inputs[] = {&list};
-  HEDDLE_ASSIGN_OR_RETURN(const Value result, RunTransposedProduct({.node = call.node,
-                                                                    .phase = Phase::kFinish,
-                                                                    .inputs = inputs,
-                                                                    .input_infos = call.input_infos,
-                                                                    .total_rows = rows,
-                                                                    .context = call.context}));
-  if (!HoldsSingles(x)) return std::optional<Value>(result);
-  HEDDLE_ASSIGN_OR_RETURN(Matrix singles, Narrow(result.matrix()));
-  return std::optional<Value>(std::move(singles));
+  return FinishedIn(call, std::move(nodes), rows);
 }
 
 }  // namespace heddle::ops

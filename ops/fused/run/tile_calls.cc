@@ -2,6 +2,7 @@
 // What the steps of a tile program need before the first tile of a call and keep behind the last one. Small
 // operators run hundreds of thousands of times in a second: whatever is the same at every call is made once.
 #include <algorithm>
+#include <numeric>
 
 #include "core/values/panels.h"
 #include "ops/fused/run/tile_steps.h"
@@ -11,6 +12,9 @@ namespace {
 
 // Most that waits for the next call of a program: a thread's buffers of plain tiles.
 constexpr int64_t kMostIdleDoubles = (64 << 10) / sizeof(double);
+
+// Columns of buffers that take little room beside decoded rows.
+constexpr int64_t kFewBufferColumns = 8;
 
 bool IsPlain(const TileProgram& program) {
   if (program.by_pattern || program.cut_columns > 0) return false;
@@ -74,10 +78,19 @@ Status TileSteps::Prepare(const KernelCall& call) {
   // Decoded rows are in the first-level cache: there is nothing to wait for.
   pair_ = pair_of_program_;
   if (pair_.root >= 0 && IsDecoded(program_.steps[static_cast<size_t>(pair_.root)].from)) pair_ = {};
+  int64_t decoded = 0;  // Columns.
+  for (const auto& decoder : inputs_.decoders)
+    if (decoder != nullptr) decoded = std::max(decoded, decoder->columns());
   sizes_ = ChooseTileSizes(program_, pair_, inputs_.doubles);
   if (is_plain_)  // No more than there are: buffers of small operators stay small, and in the caches.
     sizes_.rows = std::min(sizes_.rows,
                            std::max<int64_t>(CeilDivide(driver().rows(), kRowsTogether), 1) * kRowsTogether);
+  if (decoded > 0 && !HasWideProduct(program_)) {
+    // Rows stay in the first-level cache until the last step has read them.
+    const int64_t rows = TileDecoder<double>::RowsOfTile(decoded);
+    const int64_t buffers = std::accumulate(program_.buffers.begin(), program_.buffers.end(), int64_t{0});
+    sizes_.rows = buffers <= kFewBufferColumns ? rows : std::min(rows, sizes_.rows);
+  }
   repeated_.resize(program_.repeated.size());
   for (size_t r = 0; r < repeated_.size(); ++r) {
     const TileProgram::Repeated& repeated = program_.repeated[r];

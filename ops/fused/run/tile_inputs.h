@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "ops/base/kernel.h"
-#include "ops/compressed/decode_tile.h"
+#include "ops/cells/decode_tile.h"
 #include "ops/fused/program/tile_program.h"
 
 namespace heddle::ops {

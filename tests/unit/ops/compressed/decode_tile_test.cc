@@ -1,18 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "ops/compressed/decode_tile.h"
+#include "ops/cells/decode_tile.h"
 
 #include <gtest/gtest.h>
 
 #include <limits>
 
+#include "ops/base/cpu.h"
 #include "tests/unit/ops/compressed/encoded.h"
 
 namespace heddle::ops::testing {
 namespace {
 
-// Tiles one after the other, then places that do not follow each other.
+// Both CPUs: tiles one after the other, then places that do not follow each other.
 template <typename T>
-void ExpectTiles(const Matrix& compressed, const Matrix& dense) {
+void ExpectTilesOfCpu(const Matrix& compressed, const Matrix& dense) {
   const TileDecoder<T> decoder(compressed);
   const int64_t rows = dense.rows(), columns = dense.columns();
   std::vector<T> cells(static_cast<size_t>(std::max<int64_t>(rows * columns, 1)));
@@ -34,6 +35,16 @@ void ExpectTiles(const Matrix& compressed, const Matrix& dense) {
     expect(cursor, 0, rows / 3);
     expect(cursor, rows, rows);
   }
+}
+
+template <typename T>
+void ExpectTiles(const Matrix& compressed, const Matrix& dense) {
+  for (const Cpu cpu : {Cpu::kAvx2, Cpu::kAvx512}) {
+    if (!IsSupported(cpu)) continue;
+    ASSERT_TRUE(ForceCpu(cpu).ok());
+    ExpectTilesOfCpu<T>(compressed, dense);
+  }
+  ASSERT_TRUE(ForceCpu("auto").ok());
 }
 
 TEST(DecodeTileTest, EveryEncodingAndPlaceOfColumns) {
@@ -63,6 +74,27 @@ TEST(DecodeTileTest, EveryEncodingAndPlaceOfColumns) {
         for (size_t g = 0; g < plain.size(); g += 2) plain[g].encoding = Encoding::kUncompressed;
         expect(plain);
       }
+}
+
+// Runs of columns whose codes have 4 bits: eight are looked up together, the last ones with some that have
+// been.
+TEST(DecodeTileTest, RunsOfColumnsWithFewTuples) {
+  for (const int64_t columns : {7, 8, 11, 12, 16, 27}) {
+    const auto two = [](int64_t number) { return number % 2 == 0 ? -0.0 : 0.1; };
+    const Matrix dense = FewDifferent(5003, columns, two);
+    for (const int64_t before : {0, 3, 8}) {
+      ExpectTiles<double>(EncodedMatrix(dense, SingleGroups(columns, Encoding::kDenseCodes), before), dense);
+      // Groups whose columns are far from each other, some in a run and some not.
+      std::vector<EncodedGroup> plan = SingleGroups(columns, Encoding::kDenseCodes);
+      plan[1].columns.push_back(plan.back().columns[0]);
+      plan.pop_back();
+      plan[0].columns.push_back(plan[3].columns[0]);
+      plan.erase(plan.begin() + 3);
+      if (columns > 12) plan[9].encoding = Encoding::kRuns;
+      if (columns > 16) plan[10].more_bits = 2;
+      ExpectTiles<double>(EncodedMatrix(dense, plan, before), dense);
+    }
+  }
 }
 
 TEST(DecodeTileTest, ConstantEmptyAndSparseColumns) {

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "core/values/column_groups.h"
-#include "ops/compressed/code_units.h"
+#include "ops/cells/code_units.h"
 
 namespace heddle::ops {
 

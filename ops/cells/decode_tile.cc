@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "ops/compressed/decode_tile.h"
+#include "ops/cells/decode_tile.h"
+
+#include <unistd.h>
 
 #include <algorithm>
 #include <array>
@@ -14,10 +16,13 @@
 namespace heddle::ops {
 namespace {
 
-// Cells of a tile: half of the first-level cache.
-constexpr int64_t kTileCells = 3072;
+// Cells of a tile: three quarters of the first-level cache.
+int64_t TileCells() {
+  static const int64_t bytes = std::max<int64_t>(sysconf(_SC_LEVEL1_DCACHE_SIZE), 32 << 10);
+  return bytes * 3 / 4 / static_cast<int64_t>(sizeof(double));
+}
 constexpr int64_t kLeastTileRows = 16;
-// Cells of the tuples of all joined groups: the other half.
+// Cells of the tuples of all joined groups.
 constexpr int64_t kJoinedCells = 3072;
 
 // Copies `width` cells, at most eight, from `from(i)` to each of `rows` rows: of a number that is known to
@@ -66,7 +71,7 @@ std::vector<typename TileDecoder<T>::Piece> TileDecoder<T>::PiecesOf(
 template <typename T>
 int64_t TileDecoder<T>::RowsOfTile(int64_t columns) {
   return FloorPowerOfTwo(
-      std::clamp<int64_t>(kTileCells / std::max<int64_t>(columns, 1), kLeastTileRows, kCodesAtOnce));
+      std::clamp<int64_t>(TileCells() / std::max<int64_t>(columns, 1), kLeastTileRows, kCodesAtOnce));
 }
 
 template <typename T>

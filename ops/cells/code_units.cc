@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "ops/compressed/code_units.h"
+#include "ops/cells/code_units.h"
 
 #include <immintrin.h>
 
