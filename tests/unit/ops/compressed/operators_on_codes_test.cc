@@ -166,7 +166,8 @@ TEST_P(CodesTest, SumsAndExtremesWithoutInstructionsThatLookUpBytes) {
 
 TEST_P(CodesTest, PartsOfReductionsFinishToTheSameBytes) {
   for (const bool sparse : Formats()) {
-    for (const Matrix& x : {Make(12), Make(13, {{Encoding::kDenseCodes, 2, 9}, {Encoding::kRuns, 1, 5}})}) {
+    for (const Matrix& x : {Make(12), Make(12).Rows(1, 2802),
+                            Make(13, {{Encoding::kDenseCodes, 2, 9}, {Encoding::kRuns, 1, 5}})}) {
       for (const int ranks : {1, 2, 3}) {
         for (const std::string name : {"min", "max", "colMins", "colMaxs"})
           CodesCall(name, {x}, sparse).ExpectParts(ranks, false);
