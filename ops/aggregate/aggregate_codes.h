@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "ops/aggregate/aggregate.h"
-#include "ops/compressed/decode_tile.h"
+#include "ops/cells/decode_tile.h"
 #include "ops/compressed/fold_columns.h"
 
 // Aggregates of compressed matrices (docs/compression.md): where the order of cells cannot be seen from codes
