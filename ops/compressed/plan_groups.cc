@@ -10,6 +10,7 @@
 #include "core/hash.h"
 #include "ops/base/parallel.h"
 #include "ops/compressed/distinct.h"
+#include "ops/compressed/tuple_tables.h"
 
 namespace heddle::ops {
 namespace {
@@ -59,10 +60,7 @@ class Numbers {
   static constexpr uint32_t kFree = ~uint32_t{0};
 
  private:
-  size_t SlotOf(uint64_t key) const {
-    const uint64_t hash = FoldHash(1, key);
-    return static_cast<size_t>(hash ^ hash >> 32) & (slots_.size() - 1);
-  }
+  size_t SlotOf(uint64_t key) const { return SpreadHash(FoldHash(1, key)) & (slots_.size() - 1); }
   void Grow() {
     slots_.assign(slots_.size() * 2, kFree);
     for (uint32_t number = 0; number < keys_.size(); ++number) {

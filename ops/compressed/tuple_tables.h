@@ -25,6 +25,10 @@ bool IsSameCell(T a, T b) {
   return std::memcmp(&a, &b, sizeof(T)) == 0;
 }
 
+/// A hash whose low bits depend on all bits of another one: whole numbers as doubles differ in high bits
+/// alone.
+inline size_t SpreadHash(uint64_t hash) { return static_cast<size_t>(hash * 0x9e3779b97f4a7c15 >> 32); }
+
 /// Tuples of several cells. Open addressing.
 template <typename T>
 class TupleTable {
@@ -67,7 +71,7 @@ class TupleTable {
       std::memcpy(&bits, cells + k, sizeof(T));
       hash = FoldHash(hash, bits);
     }
-    return static_cast<size_t>(hash ^ hash >> 32);
+    return SpreadHash(hash);
   }
   void Grow() {
     slots_.assign(slots_.size() * 2, kFree);
