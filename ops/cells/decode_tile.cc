@@ -21,7 +21,9 @@ int64_t TileCells() {
   static const int64_t bytes = std::max<int64_t>(sysconf(_SC_LEVEL1_DCACHE_SIZE), 32 << 10);
   return bytes * 3 / 4 / static_cast<int64_t>(sizeof(double));
 }
-constexpr int64_t kLeastTileRows = 16;
+// Of wide rows so many are decoded in the second-level cache: to find the exceptions of a group takes as long
+// as a dozen cells.
+constexpr int64_t kLeastTileRows = 16, kLeastWideTileRows = 64, kWideRow = 256;
 // Cells of the tuples of all joined groups.
 constexpr int64_t kJoinedCells = 3072;
 
@@ -70,8 +72,9 @@ std::vector<typename TileDecoder<T>::Piece> TileDecoder<T>::PiecesOf(
 
 template <typename T>
 int64_t TileDecoder<T>::RowsOfTile(int64_t columns) {
+  const int64_t least = columns > kWideRow ? kLeastWideTileRows : kLeastTileRows;
   return FloorPowerOfTwo(
-      std::clamp<int64_t>(TileCells() / std::max<int64_t>(columns, 1), kLeastTileRows, kCodesAtOnce));
+      std::clamp<int64_t>(TileCells() / std::max<int64_t>(columns, 1), least, kCodesAtOnce));
 }
 
 template <typename T>

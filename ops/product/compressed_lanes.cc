@@ -132,6 +132,8 @@ class LanesOfColumns {
 bool MultipliesByColumns(const Matrix& x, int64_t k) {
   if (k > 2 || HoldsSingles(x) || SelectedCpu() != Cpu::kAvx512 || x.first_row() % 2 != 0) return false;
   for (const ColumnGroup& group : x.groups().groups) {
+    // A column of cells that lie row by row is read with all others beside it.
+    if (group.encoding == Encoding::kUncompressed && group.width() > 1) return false;
     if (group.encoding == Encoding::kUncompressed && group.dictionary.IsSparse()) return false;
     if (group.width() > 1 && kRowsOfTuple * group.tuples() > x.rows()) return false;
   }
