@@ -159,6 +159,11 @@ InTransit InTransitOn(const Plan& plan, int32_t rank) {
           .fixed = SaturatingSum(SaturatingSum(read.fixed, computed.fixed), waiting)};
 }
 
+int64_t BytesForKernels(int64_t memory_bytes, int64_t working) {
+  constexpr int64_t kPart = 8, kMostPart = 4, kLeast = int64_t{2} << 20;
+  return std::max({memory_bytes / kPart, std::min(kLeast, memory_bytes / kMostPart), working});
+}
+
 MemoryOfPlan MemoryOn(const Plan& plan, int32_t rank, int threads) {
   MemoryOfPlan memory;
   const std::vector<bool> handles = HandlesOf(plan);

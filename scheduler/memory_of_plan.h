@@ -35,6 +35,11 @@ struct InTransit {
 };
 InTransit InTransitOn(const Plan& plan, int32_t rank);
 
+/// What is left of the memory for kernels beside the values of a plan, which work with `working` bytes: an
+/// eighth, or 2 MiB of which blocks below 2 MiB take some that are free and fit nothing else, but no more
+/// than a quarter; or `working`.
+int64_t BytesForKernels(int64_t memory_bytes, int64_t working);
+
 /// Which registers of a plan hold a handle to panels (core/values/row_panels.h), each with a bit.
 std::vector<bool> HandlesOf(const Plan& plan);
 

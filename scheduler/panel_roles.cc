@@ -438,11 +438,15 @@ void PanelRoles::ChooseHeight(PanelRegion* region) const {
     row_bytes += (is_counted ? static_cast<double>(KnownBytes(info)) : ops::BytesToMove(info)) /
                  static_cast<double>(info.shape.rows);
   };
+  // Rows that an earlier pass has made come from where they are kept.
+  const auto is_made_here = [&](RegisterId id) {
+    return IsPanelled(id) && &regions_[roles_[ProducerOf(id)].region] == region;
+  };
   for (const size_t i : region->tasks) {
     total = std::max(total, roles_[i].total);
     for (const RegisterId id : tasks_[i].produced) add(id);
     for (size_t input = 0; input < tasks_[i].consumed.size(); ++input)
-      if (!IsPanelled(tasks_[i].consumed[input]) && ReadsRows(tasks_[i], input))
+      if (!is_made_here(tasks_[i].consumed[input]) && ReadsRows(tasks_[i], input))
         add(tasks_[i].consumed[input]);
   }
   const int64_t granule = Granule(total);

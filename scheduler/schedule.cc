@@ -55,20 +55,20 @@ Status Complete(Plan* plan, const ScheduleOptions& options) {
   return CheckMemory(*plan, options.memory_bytes);
 }
 
-// Whether a rank has room beside the values of the plan for what kernels and the panel store work with.
-bool HasRoom(const Plan& plan, int64_t memory_bytes) {
-  constexpr int64_t kPartForKernels = 8;
+// Whether every rank has room for the values of the plan and for what is in transit beside them; with
+// `for_kernels` also for what kernels work with.
+bool HasRoom(const Plan& plan, int64_t memory_bytes, bool for_kernels) {
   for (int32_t rank = 0; rank < plan.ranks; ++rank) {
     // What further threads hold leaves less room for panels that are kept.
     const MemoryOfPlan memory = MemoryOn(plan, rank, /*threads=*/1);
-    const int64_t for_kernels = std::max(memory_bytes / kPartForKernels, memory.working);
-    if (SaturatingSum(memory.values, memory.in_transit) > memory_bytes - for_kernels) return false;
+    const int64_t left = for_kernels ? BytesForKernels(memory_bytes, memory.working) : 0;
+    if (SaturatingSum(memory.values, memory.in_transit) > memory_bytes - left) return false;
   }
   return true;
 }
 
-// The highest panels with which the plan fits and leaves room, down to a granule; else the highest with which
-// it fits.
+// The highest panels with which the plan fits and leaves room, down to a granule. Else the highest with which
+// it fits, with what is in transit if any do.
 Result<Plan> CompleteInPanels(const Plan& plan, const ScheduleOptions& options) {
   // A good part of the panels of a pass is still in a cache when the next of its tasks reads them.
   constexpr int64_t kMostPassBytes = int64_t{32} << 20, kLeastPassBytes = int64_t{1} << 20;
@@ -95,8 +95,10 @@ Result<Plan> CompleteInPanels(const Plan& plan, const ScheduleOptions& options) 
     // looked at.
     if (status.ok()) status = CheckLive(tried);
     const bool is_enough = options.panel_bytes > 0 || options.memory_bytes == 0;
-    if (status.ok() && (is_enough || HasRoom(tried, options.memory_bytes))) return tried;
-    if (status.ok() && !tight) tight = std::move(tried);
+    if (status.ok() && (is_enough || HasRoom(tried, options.memory_bytes, /*for_kernels=*/true)))
+      return tried;
+    if (status.ok() && (!tight || !HasRoom(*tight, options.memory_bytes, /*for_kernels=*/false)))
+      tight = std::move(tried);
     if (!status.ok() && status.code() != StatusCode::kResourceExhausted) return status;
     if (panels.pass_bytes > kLeastPassBytes) continue;
     if (tight) return *std::move(tight);

@@ -7,12 +7,12 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <ctime>
 #include <mutex>
 #include <nlohmann/json.hpp>
 #include <utility>
 
 #include "core/environment/log.h"
+#include "core/text/time_text.h"
 
 namespace heddle::cluster {
 namespace {
@@ -20,11 +20,7 @@ namespace {
 constexpr int64_t kMsPerSecond = 1000;
 
 std::string TimeOf(int64_t ms) {
-  const std::time_t seconds = ms / kMsPerSecond;
-  std::tm parts{};
-  gmtime_r(&seconds, &parts);
-  return fmt::format("{:04}-{:02}-{:02}T{:02}:{:02}:{:02}.{:03}Z", parts.tm_year + 1900, parts.tm_mon + 1,
-                     parts.tm_mday, parts.tm_hour, parts.tm_min, parts.tm_sec, ms % kMsPerSecond);
+  return fmt::format("{}.{:03}Z", UtcTime(ms, "%Y-%m-%dT%H:%M:%S"), ms % kMsPerSecond);
 }
 
 class AuditLogImpl : public AuditLog {

@@ -7,7 +7,6 @@
 
 #include <algorithm>
 #include <array>
-#include <ctime>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
@@ -19,6 +18,7 @@
 #include "cluster/access/token_file.h"
 #include "cluster/security/grpc_hello.h"
 #include "cluster/security/token.h"
+#include "core/text/time_text.h"
 
 namespace heddle::cluster {
 namespace {
@@ -31,7 +31,6 @@ constexpr std::string_view kGivenWorkerToken = "worker-token-file";
 constexpr std::string_view kBearer = "Bearer ";
 constexpr size_t kMostTokens = 10'000;
 constexpr size_t kMostJoined = 10'000;
-constexpr int64_t kDayMs = 86'400'000;
 constexpr int64_t kKeptMs =
     30 * kDayMs;  // of tokens that let nobody in any more, so that the log can name them
 
@@ -51,14 +50,6 @@ std::string HashOf(std::string_view secret) {
   std::string hash;
   for (unsigned i = 0; i < size; ++i) hash += fmt::format("{:02x}", digest[i]);
   return hash;
-}
-
-std::string DayOf(int64_t ms) {
-  const std::time_t seconds = ms / 1000;
-  std::tm parts{};
-  gmtime_r(&seconds, &parts);
-  return fmt::format("{:04}-{:02}-{:02} {:02}:{:02} UTC", parts.tm_year + 1900, parts.tm_mon + 1,
-                     parts.tm_mday, parts.tm_hour, parts.tm_min);
 }
 
 Json ToJson(Roles roles) {
@@ -160,7 +151,7 @@ class TokenStoreImpl : public TokenStore {
       if (name != nullptr) *name = "worker " + worker.name;
       if (!EqualInConstantTime(hash, worker.hash)) return unknown;
       if (worker.removed_ms != 0)
-        return PermissionDenied("worker {} was removed on {}", worker.name, DayOf(worker.removed_ms));
+        return PermissionDenied("worker {} was removed on {}", worker.name, UtcTime(worker.removed_ms));
       return Caller{"worker " + worker.name, worker.owner, {Role::kWorker}, worker.uuid};
     }
     const Token& token = tokens_[found->second.index];
@@ -172,12 +163,12 @@ class TokenStoreImpl : public TokenStore {
     if (has_given_ && IsFirst(token.name)) return unknown;
     if (token.revoked_ms != 0)
       return PermissionDenied("'{}' of {} was revoked on {}", token.name, token.owner,
-                              DayOf(token.revoked_ms));
+                              UtcTime(token.revoked_ms));
     if (token.expires_ms != 0 && now_ms >= token.expires_ms)
-      return PermissionDenied("'{}' of {} expired on {}", token.name, token.owner, DayOf(token.expires_ms));
+      return PermissionDenied("'{}' of {} expired on {}", token.name, token.owner, UtcTime(token.expires_ms));
     if (!is_current && now_ms >= token.old_until_ms)
       return PermissionDenied("'{}' of {} has another secret since {}", token.name, token.owner,
-                              DayOf(token.old_until_ms));
+                              UtcTime(token.old_until_ms));
     return Caller{token.name, token.owner, token.roles, ""};
   }
 
@@ -271,7 +262,7 @@ class TokenStoreImpl : public TokenStore {
                                      [&](const JoinedWorker& one) { return one.uuid == uuid; });
     if (worker != workers_.end() && worker->removed_ms != 0)
       return PermissionDenied("worker {} was removed on {}: this identity does not join again", name,
-                              DayOf(worker->removed_ms));
+                              UtcTime(worker->removed_ms));
     if (!token->reusable && !token->used_by.empty() && token->used_by_uuid != uuid)
       return PermissionDenied("the token '{}' has let worker {} join, and lets one join", token->name,
                               token->used_by)

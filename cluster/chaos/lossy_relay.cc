@@ -177,9 +177,9 @@ class LossyRelayImpl : public LossyRelay {
 
   // False when the connection is over.
   bool Move(Connection& connection) {
-    const auto passes = [&](GrpcMessageCount* count, const std::vector<char>& bytes) {
+    const auto passes = [&](GrpcMessageCount* count, std::string_view bytes) {
       bool is_lost = false;
-      count->Feed({bytes.data(), bytes.size()}, [&](size_t size) {
+      count->Feed(bytes, [&](size_t size) {
         if (is_lost) return;
         ++messages_;
         Pair& pair = *connection.pair;
@@ -190,9 +190,9 @@ class LossyRelayImpl : public LossyRelay {
       });
       return !is_lost;
     };
-    return connection.to_target.Move([&](const std::vector<char>& bytes) {
+    return connection.to_target.Move([&](std::string_view bytes) {
       return passes(&connection.calls, bytes);
-    }) && connection.to_caller.Move([&](const std::vector<char>& bytes) {
+    }) && connection.to_caller.Move([&](std::string_view bytes) {
       return passes(&connection.answers, bytes);
     }) && !(connection.to_target.has_ended && connection.to_caller.has_ended);
   }

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstdint>
+#include <map>
 #include <memory>
 #include <string>
 #include <vector>
@@ -25,6 +27,10 @@ Result<std::unique_ptr<engine::CheckpointStore>> OpenCheckpoints(const std::stri
 /// The names of all objects of the store at a location that begin with "`folder`/", in no order.
 Result<std::vector<std::string>> ListCheckpoints(const std::string& location, const std::string& folder);
 Result<std::vector<std::string>> ListObjectCheckpoints(const std::string& url, const std::string& folder);
+/// The folders of all jobs at a location (ExecutorCheckpoints), with the bytes of what is in them, parts of
+/// objects that were not finished included. None where there is no such place yet.
+Result<std::map<std::string, int64_t>> CheckpointFolders(const std::string& location);
+Result<std::map<std::string, int64_t>> ObjectCheckpointFolders(const std::string& url);
 /// Whether it is such a location.
 Status CheckCheckpointLocation(const std::string& location);
 

@@ -6,6 +6,7 @@
 #include <cerrno>
 #include <cstring>
 #include <filesystem>
+#include <map>
 #include <system_error>
 #include <utility>
 #include <vector>
@@ -110,6 +111,25 @@ Result<std::vector<std::string>> ListFolder(const std::string& place, const std:
   return names;
 }
 
+Result<std::map<std::string, int64_t>> FoldersOf(const std::string& place) {
+  std::map<std::string, int64_t> folders;
+  std::error_code error;
+  fs::directory_iterator job(place, error);
+  if (error == std::errc::no_such_file_or_directory) return folders;
+  for (; !error && job != fs::directory_iterator(); job.increment(error)) {
+    std::error_code gone;  // files come and go meanwhile
+    if (job->is_symlink(gone) || !job->is_directory(gone)) continue;
+    int64_t& bytes = folders[job->path().filename().string()];
+    for (fs::recursive_directory_iterator entry(job->path(), gone), end; !gone && entry != end;
+         entry.increment(gone)) {
+      std::error_code ignored;
+      if (entry->is_regular_file(ignored)) bytes += static_cast<int64_t>(entry->file_size(ignored));
+    }
+  }
+  if (error) return Failure("list", place, error.value());
+  return folders;
+}
+
 }  // namespace
 
 std::unique_ptr<engine::CheckpointStore> FolderCheckpoints(const std::string& folder) {
@@ -138,6 +158,11 @@ Result<std::unique_ptr<engine::CheckpointStore>> OpenCheckpoints(const std::stri
 Result<std::vector<std::string>> ListCheckpoints(const std::string& location, const std::string& folder) {
   HEDDLE_RETURN_IF_ERROR(CheckCheckpointLocation(location));
   return location.starts_with("/") ? ListFolder(location, folder) : ListObjectCheckpoints(location, folder);
+}
+
+Result<std::map<std::string, int64_t>> CheckpointFolders(const std::string& location) {
+  HEDDLE_RETURN_IF_ERROR(CheckCheckpointLocation(location));
+  return location.starts_with("/") ? FoldersOf(location) : ObjectCheckpointFolders(location);
 }
 
 }  // namespace heddle::cluster

@@ -11,6 +11,7 @@
 #include <condition_variable>
 #include <cstdlib>
 #include <cstring>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -354,33 +355,59 @@ class ObjectStore : public CheckpointStore {
   Result<std::vector<std::string>> List(const std::string& folder) {
     std::vector<std::string> names;
     for (std::string last;;) {
-      HEDDLE_ASSIGN_OR_RETURN(const std::vector<std::string> keys, KeysBehind(folder, last));
-      if (keys.empty()) return names;
-      for (const std::string& key : keys) names.push_back(key.substr(KeyOf("").size()));
-      last = keys.back();
+      HEDDLE_ASSIGN_OR_RETURN(const std::vector<Object> objects, ObjectsBehind(KeyOf(folder) + "/", last));
+      if (objects.empty()) return names;
+      for (const Object& object : objects) names.push_back(object.key.substr(KeyOf("").size()));
+      last = objects.back().key;
+    }
+  }
+  Result<std::map<std::string, int64_t>> Folders() {
+    std::map<std::string, int64_t> folders;
+    const std::string prefix = KeyOf("");
+    for (std::string last;;) {
+      HEDDLE_ASSIGN_OR_RETURN(const std::vector<Object> objects, ObjectsBehind(prefix, last));
+      if (objects.empty()) return folders;
+      for (const Object& object : objects) {
+        const std::string name = object.key.substr(prefix.size());
+        if (const size_t end = name.find('/'); end != std::string::npos)
+          folders[name.substr(0, end)] += object.bytes;
+      }
+      last = objects.back().key;
     }
   }
   Status RemoveAll(const std::string& folder) override {
     for (std::string last;;) {  // A list may still show what is gone.
-      HEDDLE_ASSIGN_OR_RETURN(const std::vector<std::string> keys, KeysBehind(folder, last));
-      if (keys.empty()) return OkStatus();
-      for (const std::string& key : keys) {
-        const Status removed = connection_->Send({.method = "DELETE", .object = key}).status();
+      HEDDLE_ASSIGN_OR_RETURN(const std::vector<Object> objects, ObjectsBehind(KeyOf(folder) + "/", last));
+      if (objects.empty()) return OkStatus();
+      for (const Object& object : objects) {
+        const Status removed = connection_->Send({.method = "DELETE", .object = object.key}).status();
         if (!removed.ok() && removed.code() != StatusCode::kNotFound) return removed;
       }
-      last = keys.back();
+      last = objects.back().key;
     }
   }
   void GiveUp() override { connection_->GiveUp(); }
 
  private:
-  // Some of those below a folder, in order, from behind `last` on.
-  Result<std::vector<std::string>> KeysBehind(const std::string& folder, const std::string& last) {
+  struct Object {
+    std::string key;
+    int64_t bytes = 0;
+  };
+  // Some of those whose keys begin with the prefix, in order, from behind `last` on.
+  Result<std::vector<Object>> ObjectsBehind(const std::string& prefix, const std::string& last) {
     HEDDLE_ASSIGN_OR_RETURN(
         const Reply reply,
-        connection_->Send(
-            {.query = {{"list-type", "2"}, {"prefix", KeyOf(folder) + "/"}, {"start-after", last}}}));
-    return ElementsOf(reply.body, "Key");
+        connection_->Send({.query = {{"list-type", "2"}, {"prefix", prefix}, {"start-after", last}}}));
+    const std::vector<std::string> keys = ElementsOf(reply.body, "Key"),
+                                   sizes = ElementsOf(reply.body, "Size");
+    if (keys.size() != sizes.size()) return Unclear(prefix);
+    std::vector<Object> objects;
+    for (size_t i = 0; i < keys.size(); ++i) {
+      Object& object = objects.emplace_back();
+      object.key = keys[i];
+      std::from_chars(sizes[i].data(), sizes[i].data() + sizes[i].size(), object.bytes);
+    }
+    return objects;
   }
   std::string KeyOf(const std::string& name) const {
     const std::string& prefix = connection_->place().prefix;
@@ -423,6 +450,11 @@ Result<std::unique_ptr<CheckpointStore>> ObjectCheckpoints(const std::string& ur
 Result<std::vector<std::string>> ListObjectCheckpoints(const std::string& url, const std::string& folder) {
   HEDDLE_ASSIGN_OR_RETURN(const std::unique_ptr<ObjectStore> store, OpenObjects(url));
   return store->List(folder);
+}
+
+Result<std::map<std::string, int64_t>> ObjectCheckpointFolders(const std::string& url) {
+  HEDDLE_ASSIGN_OR_RETURN(const std::unique_ptr<ObjectStore> store, OpenObjects(url));
+  return store->Folders();
 }
 
 }  // namespace heddle::cluster

@@ -107,7 +107,7 @@ Result<int64_t> Arguments::Milliseconds(std::string_view option, int64_t otherwi
   bool is_too_long = false;
   const std::optional<int64_t> ms = ParseTime(*text, high, &is_too_long);
   if (ms) return *ms;
-  if (is_too_long) return Usage("--{} is {}; it is {}d at most", option, *text, high / 86'400'000);
+  if (is_too_long) return Usage("--{} is {}; it is {}d at most", option, *text, high / kDayMs);
   return Usage("--{} takes a time such as 90s, 10m or 24h, not '{}'", option, *text);
 }
 

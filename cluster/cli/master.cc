@@ -13,6 +13,7 @@
 #include "cluster/checkpoints/checkpoint_stores.h"
 #include "cluster/cli/connection.h"
 #include "cluster/cli/data_roots.h"
+#include "cluster/cli/metrics_options.h"
 #include "cluster/cli/report.h"
 #include "cluster/cli/verb.h"
 #include "cluster/compiling/compile_queue.h"
@@ -62,10 +63,12 @@ constexpr Option kOptions[] = {
     {"compile-memory", Kind::kValue, "SIZE",
      "of a process that compiles a script (default 2G, or a share of --memory)"},
     {"compile-seconds", Kind::kValue, "N", "a script that takes longer to compile is refused (default 60)"},
-    {"metrics-listen", Kind::kValue, "HOST:PORT",
-     "answer there with metrics for Prometheus, /healthz and /readyz; where other machines reach it, metrics "
-     "take a token of role viewer, operator or admin (default: nowhere)"},
+    kMetricsOptions[0],
+    kMetricsOptions[1],
+    kMetricsOptions[2],
     kDataRootOption,
+    {"no-isolation", Kind::kFlag, "",
+     "do not keep processes that compile in by Landlock and seccomp (default: keep them in)"},
     kCoreDumpsOption,
     {"verbose", Kind::kFlag, "", "tell on stderr what happens"},
 };
@@ -162,12 +165,14 @@ Result<MasterOptions> ReadOptions(const Arguments& arguments) {
   options.compile.most_ns = seconds * kNsPerSecond;
   HEDDLE_ASSIGN_OR_RETURN(options.audit.most_bytes, arguments.Bytes("audit-size", options.audit.most_bytes));
   options.compile.core_dumps = arguments.Has("core-dumps");
+  options.compile.isolates = !arguments.Has("no-isolation");
   HEDDLE_ASSIGN_OR_RETURN(options.core.data_roots, ReadDataRoots(arguments));
   if (const auto listen = arguments.Value("metrics-listen")) {
     HEDDLE_ASSIGN_OR_RETURN(options.metrics_listen, CheckPort("metrics-listen", *listen));
+    HEDDLE_ASSIGN_OR_RETURN(options.metrics_tls, ReadMetricsTls(arguments));
   }
-  options.core.closed_paths =
-      ClosedPaths(arguments, {"token-file", "worker-token-file", "tls-key"}, options.listen);
+  options.core.closed_paths = ClosedPaths(
+      arguments, {"token-file", "worker-token-file", "tls-key", "metrics-tls-key"}, options.listen);
   if (options.core.checkpoints.starts_with("/"))
     options.core.closed_paths.push_back(options.core.checkpoints);
   options.settings = SettingsOf(arguments, options);
@@ -190,7 +195,8 @@ int Run(const Arguments& arguments) {
   const Result<std::unique_ptr<MasterServer>> server = MasterServer::Start(*options);
   if (!server.ok()) return Report(server.status());
   if (const std::string metrics = (*server)->metrics_address(); !metrics.empty())
-    PrintOutput(fmt::format("heddle master shows metrics on http://{}/metrics\n", metrics));
+    PrintOutput(
+        fmt::format("heddle master shows metrics on {}\n", MetricsUrl(metrics, options->metrics_tls)));
   PrintOutput(fmt::format("heddle master listens on {}\n", (*server)->address()));
   const auto look = [&](const auto& tell) {
     const Result<std::string> state = (*server)->Look();
@@ -203,9 +209,9 @@ int Run(const Arguments& arguments) {
     changed.notify_all();
   });
   {
-    std::optional<RepeatedWork> turns;
+    std::optional<RepeatedWork> pings;
     if (notifier.is_there())
-      turns.emplace(notifier.pause(), notifier.pause(), [&] { look(&SystemdNotifier::Turn); });
+      pings.emplace(notifier.pause(), notifier.pause(), [&] { look(&SystemdNotifier::Ping); });
     std::unique_lock lock(mutex);
     changed.wait(lock, [&] { return ended; });
     notifier.Stopping();

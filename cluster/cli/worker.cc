@@ -3,14 +3,14 @@
 
 #include <filesystem>
 
+#include "cluster/access/token_file.h"
 #include "cluster/cli/connection.h"
 #include "cluster/cli/data_roots.h"
+#include "cluster/cli/metrics_options.h"
 #include "cluster/cli/report.h"
 #include "cluster/cli/shared_memory_option.h"
 #include "cluster/cli/spill_folder_option.h"
 #include "cluster/cli/verb.h"
-#include "cluster/access/token_file.h"
-#include "cluster/network/address.h"
 #include "cluster/process/interrupt.h"
 #include "cluster/process/process_limits.h"
 #include "cluster/process/systemd_notifier.h"
@@ -33,10 +33,11 @@ constexpr Option kOptions[] = {
     {"name", Kind::kValue, "NAME", "as others see it (default: HOST-1, HOST-2, ...)"},
     {"peer-host", Kind::kValue, "ADDRESS", "of this machine, for executors elsewhere (default: none)"},
     {"patience-ms", Kind::kValue, "N", "how long to go on computing without a master (default 600000)"},
-    {"metrics-listen", Kind::kValue, "HOST:PORT",
-     "answer there with metrics for Prometheus, /healthz and /readyz (default: nowhere)"},
+    kMetricsOptions[0],
+    kMetricsOptions[1],
+    kMetricsOptions[2],
     {"metrics-token-file", Kind::kValue, "FILE",
-     "token that who asks for metrics shows; needed where other machines reach the address"},
+     "a token that is as good for metrics, also while no master is there to tell what others are"},
     kDataRootOption,
     kSpillFolderOption,
     {"run-as-owner", Kind::kFlag, "", "as root: run each job as the user who is called as its owner"},
@@ -70,15 +71,12 @@ Result<WorkerOptions> ReadOptions(const Arguments& arguments) {
                           arguments.Integer("patience-ms", options.patience_ms, 0, INT32_MAX));
   if (const auto listen = arguments.Value("metrics-listen")) {
     HEDDLE_ASSIGN_OR_RETURN(options.metrics_listen, CheckPort("metrics-listen", *listen));
+    HEDDLE_ASSIGN_OR_RETURN(options.metrics_tls, ReadMetricsTls(arguments));
     if (const auto file = arguments.Value("metrics-token-file")) {
       HEDDLE_ASSIGN_OR_RETURN(options.metrics_token, ReadToken(*file));
-    } else if (!IsLocalAddress(options.metrics_listen)) {
-      return Usage("--metrics-listen {}: other machines reach this address", options.metrics_listen)
-          .WithNote(
-              "give --metrics-token-file FILE with a token that Prometheus shows, or listen on 127.0.0.1");
     }
-    options.metrics_listening = [](const std::string& address) {
-      PrintOutput(fmt::format("heddle worker shows metrics on http://{}/metrics\n", address));
+    options.metrics_listening = [tls = options.metrics_tls](const std::string& address) {
+      PrintOutput(fmt::format("heddle worker shows metrics on {}\n", MetricsUrl(address, tls)));
     };
   }
   options.name = arguments.Value("name").value_or("");
@@ -91,7 +89,8 @@ Result<WorkerOptions> ReadOptions(const Arguments& arguments) {
   options.shares_memory = !arguments.Has(kNoSharedMemoryOption.name);
   HEDDLE_ASSIGN_OR_RETURN(options.data_roots, ReadDataRoots(arguments));
   HEDDLE_ASSIGN_OR_RETURN(options.spill_folder, FindSpillFolder(arguments));
-  options.closed_paths = ClosedPaths(arguments, {"token-file", "metrics-token-file", "tls-key"});
+  options.closed_paths =
+      ClosedPaths(arguments, {"token-file", "metrics-token-file", "tls-key", "metrics-tls-key"});
   options.folder = ops::UserStateFolder();
   options.find_master = [&arguments] { return FindMaster(arguments, kWorkerToken); };
   return options;
@@ -106,9 +105,9 @@ int Run(const Arguments& arguments) {
   SystemdNotifier notifier = SystemdNotifier::FromEnvironment();
   engine::Cancellation cancellation;
   InterruptGuard guard(cancellation);
-  options->turn = [&](const std::string& state) {
+  options->ping = [&](const std::string& state) {
     if (cancellation.why().ok())
-      notifier.Turn(state);
+      notifier.Ping(state);
     else
       notifier.Stopping();
   };

@@ -108,9 +108,8 @@ class CallControl {
   Status why_;
 };
 
-// Where a submission is on its way, for people. "" when there is nothing to say.
+// Where a submission that is known is on its way, for people.
 std::string Describe(const ProgressReply& progress) {
-  if (!progress.known()) return "";
   const double seconds = static_cast<double>(progress.since_ms() / 100) / 10;
   if (!progress.waits()) return fmt::format("the master has been compiling this script for {} s", seconds);
   const int ahead = progress.ahead();
@@ -174,8 +173,8 @@ class GrpcClient : public Client {
     CallControl control(cancellation);
     std::optional<RepeatedWork> reminder;
     if (submission.tell)
-      reminder.emplace(kFirstReminder, kNextReminders, [&, id = request.request_id()] {
-        if (const std::string line = Progress(id); !line.empty()) submission.tell(line);
+      reminder.emplace(kFirstReminder, kNextReminders, [&, id = request.request_id(), since_ms = NowMs()] {
+        submission.tell(Progress(id, NowMs() - since_ms));
       });
     HEDDLE_RETURN_IF_ERROR(Call([&](grpc::ClientContext* context) {
       context->set_deadline(std::chrono::system_clock::now() + kSubmitDeadline);
@@ -247,10 +246,17 @@ class GrpcClient : public Client {
         [&](grpc::ClientContext* context) { return admin_->CollectGarbage(context, request, reply); });
   }
 
-  Status Get(const std::string& job, JobDescription* description) override {
+  Status Get(const std::string& job, JobDescription* description,
+             engine::Cancellation* cancellation) override {
     JobRequest request;
     request.set_job(EscapeInvalidUtf8(job));
-    return Call([&](grpc::ClientContext* context) { return jobs_->Get(context, request, description); });
+    CallControl control(cancellation);
+    return Call([&](grpc::ClientContext* context) {
+      control.Enter(context);
+      const grpc::Status status = jobs_->Get(context, request, description);
+      control.Enter(nullptr);
+      return status;
+    });
   }
 
   Status Cancel(const std::string& job, JobDescription* description) override {
@@ -356,14 +362,16 @@ class GrpcClient : public Client {
     return Call([&](grpc::ClientContext* context) { return jobs_->Progress(context, request, &reply); });
   }
 
-  std::string Progress(const std::string& request_id) {
+  // Where a submission is on its way, for people; it was sent `waited_ms` ago.
+  std::string Progress(const std::string& request_id, int64_t waited_ms) {
     ProgressRequest request;
     request.set_request_id(request_id);
     ProgressReply reply;
     grpc::ClientContext context;
     context.set_deadline(std::chrono::system_clock::now() + kProgressDeadline);
     AddCaller(address_.token, &context);
-    return jobs_->Progress(&context, request, &reply).ok() ? Describe(reply) : "";
+    if (jobs_->Progress(&context, request, &reply).ok() && reply.known()) return Describe(reply);
+    return fmt::format("the master at {} has not answered for {} s", address_.address, waited_ms / 1000);
   }
 
   template <typename Function>

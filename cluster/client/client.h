@@ -92,7 +92,9 @@ class Client {
   virtual Result<SubmittedJob> Submit(const JobSubmission& submission,
                                       engine::Cancellation* cancellation) = 0;
   virtual Status List(const ListRequest& request, ListReply* jobs) = 0;
-  virtual Status Get(const std::string& job, JobDescription* description) = 0;
+  /// `cancellation` (may be nullptr) gives up waiting for the answer.
+  virtual Status Get(const std::string& job, JobDescription* description,
+                     engine::Cancellation* cancellation = nullptr) = 0;
   virtual Status Cancel(const std::string& job, JobDescription* description) = 0;
   /// A finished job once more, as another one. kFailedPrecondition for one that is not finished.
   virtual Result<SubmittedJob> Retry(const std::string& job, const std::string& request_id) = 0;

@@ -162,6 +162,7 @@ Result<CompileReply> CompileInProcess(CompileRequest request, const CompileLimit
   request.set_memory_bytes(limits.memory_bytes);
   request.set_most_seconds(std::max<int64_t>(1, limits.most_ns / kNsPerSecond));
   request.set_core_dumps(limits.core_dumps);
+  request.set_is_isolated(limits.isolates);
   Child child;
   HEDDLE_RETURN_IF_ERROR(child.Start(binary));
   std::string bytes;

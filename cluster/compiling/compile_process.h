@@ -16,6 +16,7 @@ struct CompileLimits {
   int64_t memory_bytes = int64_t{2} << 30;  ///< Of the process.
   int64_t most_ns = 60'000'000'000;         ///< From its start on.
   bool core_dumps = false;
+  bool isolates = true;  ///< The kernel keeps the process in (cluster/executor/isolation.h).
 };
 
 /// Compiles in a process of its own (docs/decisions/0006), which the calling thread starts and waits for:

@@ -15,6 +15,7 @@
 #include <string>
 
 #include "cluster/executor/executor_messages.h"
+#include "cluster/executor/isolation.h"
 #include "cluster/process/process_end.h"
 #include "cluster/process/process_limits.h"
 #include "compiler/compile.h"
@@ -116,7 +117,8 @@ CompileReply CompileForMaster(const CompileRequest& request) {
   CompileReply reply;
   const Result<LauncherMessage> message = ParseLauncherMessage(request.start());
   Status status = message.status();
-  if (message.ok())
+  if (status.ok() && message->start && request.is_isolated()) status = IsolateCompiler(*message->start);
+  if (status.ok())
     status = message->start ? Prepare(request.submit(), *message->start, &reply)
                             : Internal("the master said nothing of the executors");
   if (!status.ok()) reply.set_status(engine::EncodeStatus(status));

@@ -166,17 +166,18 @@ class AwaitedCheckpoints : public engine::StateTaker {
 class KeepingGate : public ops::ChangeGate {
  public:
   explicit KeepingGate(ops::ChangeGate& gate) : gate_(gate) {}
-  // From now on; both outlive this.
-  void Begin(KeptFiles& files, const AwaitedCheckpoints& checkpoints) {
+  // From now on; both outlive this. nullptr: no checkpoints are taken.
+  void Begin(KeptFiles& files, const AwaitedCheckpoints* checkpoints) {
     files_ = &files;
-    checkpoints_ = &checkpoints;
+    checkpoints_ = checkpoints;
   }
   Result<int64_t> Open(const std::string& path) override {
     for (;;) {
       HEDDLE_ASSIGN_OR_RETURN(const int64_t permission, gate_.Open(path));
       if (files_ == nullptr) return permission;
-      HEDDLE_ASSIGN_OR_RETURN(const bool is_kept, files_->Keep(path, checkpoints_->taken(),
-                                                               [&] { return gate_.IsOpen(permission); }));
+      const int64_t checkpoint = checkpoints_ != nullptr ? checkpoints_->taken() : 0;
+      HEDDLE_ASSIGN_OR_RETURN(const bool is_kept,
+                              files_->Keep(path, checkpoint, [&] { return gate_.IsOpen(permission); }));
       if (is_kept) return permission;
     }
   }
@@ -310,6 +311,9 @@ class ExecutorRun {
     printed_ = wanted.printed;
     if (wanted.location.empty()) return OkStatus();
     HEDDLE_ASSIGN_OR_RETURN(store_, OpenCheckpoints(wanted.location));
+    if (wanted.keeps_files)
+      kept_ = std::make_unique<KeptFiles>(program, start_.directory, start_.roots, *files_, wanted.location,
+                                          wanted.folder, *store_);
     if (!wanted.are_taken()) return OkStatus();
     const engine::CheckpointOptions options = {.folder = wanted.folder,
                                                .interval_ns = wanted.interval_ms * 1'000'000};
@@ -322,10 +326,6 @@ class ExecutorRun {
         options, start_.options.rank, *store_, *environment->clock, [this] { return printed_; }, written);
     states_.emplace(*checkpoints_);
     environment->states = &*states_;
-    // Who starts executors without a folder of a job puts files back itself (cluster/chaos).
-    if (wanted.folder.find('/') != std::string::npos)
-      kept_ = std::make_unique<KeptFiles>(program, start_.directory, start_.roots, *files_, wanted.location,
-                                          wanted.folder, *store_);
     return OkStatus();
   }
 
@@ -366,7 +366,7 @@ class ExecutorRun {
   Status PutFilesBack() {
     if (kept_ == nullptr) return OkStatus();
     if (start_.options.rank == 0) HEDDLE_RETURN_IF_ERROR(kept_->PutBack(start_.checkpoints.resume));
-    keeping_gate_.Begin(*kept_, *states_);
+    keeping_gate_.Begin(*kept_, states_ ? &*states_ : nullptr);
     return OkStatus();
   }
 

@@ -175,14 +175,19 @@ void ReadRoots(const Json& json, ops::FileRoots* roots) {
 }
 
 Json ToJson(const ExecutorCheckpoints& checkpoints) {
-  return {{"location", ToText(checkpoints.location)}, {"folder", ToText(checkpoints.folder)},
-          {"interval_ms", checkpoints.interval_ms},   {"resume", ToText(checkpoints.resume)},
-          {"resume_ranks", checkpoints.resume_ranks}, {"printed", checkpoints.printed}};
+  return {{"location", ToText(checkpoints.location)},
+          {"folder", ToText(checkpoints.folder)},
+          {"keeps_files", checkpoints.keeps_files},
+          {"interval_ms", checkpoints.interval_ms},
+          {"resume", ToText(checkpoints.resume)},
+          {"resume_ranks", checkpoints.resume_ranks},
+          {"printed", checkpoints.printed}};
 }
 
 void ReadCheckpoints(const Json& json, ExecutorCheckpoints* checkpoints) {
   Read(json, "location", &checkpoints->location);
   Read(json, "folder", &checkpoints->folder);
+  Read(json, "keeps_files", &checkpoints->keeps_files);
   Read(json, "interval_ms", &checkpoints->interval_ms);
   Read(json, "resume", &checkpoints->resume);
   Read(json, "resume_ranks", &checkpoints->resume_ranks);

@@ -20,11 +20,14 @@
 // daemons.
 namespace heddle::cluster {
 
-/// What the executors of a job do about checkpoints (docs/recovery.md).
+/// What the executors of a job leave for its next attempts (docs/recovery.md).
 struct ExecutorCheckpoints {
-  std::string location;     ///< Where they are (OpenCheckpoints); "": nowhere, and none are taken.
-  std::string folder;       ///< Of the objects of this attempt, without the number of a checkpoint.
-  int64_t interval_ms = 0;  ///< From one to the next; 0: by cost; kNever: none are taken.
+  std::string location;  ///< Where that is (OpenCheckpoints); "": nowhere, and nothing is left.
+  std::string folder;    ///< Of the objects of this attempt, without the number of a checkpoint.
+  /// Files that the script reads and replaces are kept as they were (KeptFiles; `folder` is `JOB/EPOCH`),
+  /// also where no checkpoints are taken.
+  bool keeps_files = false;
+  int64_t interval_ms = 0;  ///< From one checkpoint to the next; 0: by cost; kNever: none are taken.
   std::string resume;       ///< The checkpoint to go on from; "": from the beginning.
   int resume_ranks = 0;     ///< Of that checkpoint,
   int64_t printed = 0;      ///< and how much the script had printed before it.

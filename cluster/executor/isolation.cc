@@ -19,6 +19,7 @@
 #include <array>
 #include <cstdlib>
 #include <filesystem>
+#include <functional>
 #include <memory>
 
 #include "core/environment/descriptor.h"
@@ -54,6 +55,15 @@ long LandlockVersion() {
   return std::max(version, 0L);
 }
 
+// Who is kept in, for messages, and the verb that starts it.
+struct Prisoner {
+  const char* name;
+  const char* starter;
+};
+std::string WayOut(const Prisoner& who) {
+  return fmt::format("'heddle {} --no-isolation' does without", who.starter);
+}
+
 // What may be opened, and to do what.
 class Landlock {
  public:
@@ -78,12 +88,12 @@ class Landlock {
   void AllowToRun(const std::string& path) { Allow(path, kRead | kExecute); }
   void AllowToChange(const std::string& path) { Allow(path, rights_ & ~(kExecute | kMakesDevices)); }
 
-  Status Enforce() const {
+  Status Enforce(const Prisoner& who) const {
     if (ruleset_.ok() && failed_ == 0 && syscall(SYS_landlock_restrict_self, ruleset_.get(), 0) == 0)
       return OkStatus();
-    return Unavailable("cannot keep the executor in the folders of its job (Landlock): {}",
+    return Unavailable("cannot keep {} in the folders of its job (Landlock): {}", who.name,
                        strerror(failed_ != 0 ? failed_ : errno))
-        .WithNote("'heddle worker --no-isolation' does without");
+        .WithNote(WayOut(who));
   }
 
  private:
@@ -97,27 +107,20 @@ std::string OrDefault(const char* variable, const char* otherwise) {
   return value != nullptr && value[0] == '/' ? value : otherwise;
 }
 
-// Parts of Heddle that lie in a folder, which may hold other things of the user as well.
-void AllowParts(Landlock* landlock, const fs::path& folder) {
-  std::error_code error;
-  for (const auto& entry : fs::directory_iterator(folder, error)) {
-    const std::string name = entry.path().filename().string();
-    if (name.starts_with("heddle") || name.starts_with("libheddle_"))
-      landlock->AllowToRun(entry.path().string());
-  }
-}
-
-// Where FindInstalled looks (core/environment/modules.h), and the libraries that come with the Python
-// package.
+// This program and what is installed with it, where FindInstalled looks (core/environment/modules.h): these
+// folders may hold other things of the user as well. And the libraries that come with the Python package.
 void AllowInstallation(Landlock* landlock) {
   std::error_code error;
-  const fs::path folder = fs::read_symlink("/proc/self/exe", error).parent_path();
-  if (folder.empty()) return;
-  AllowParts(landlock, folder);
-  AllowParts(landlock, folder.parent_path());
-  landlock->AllowToRun((folder.parent_path() / "lib/heddle").string());
+  const fs::path program = fs::read_symlink("/proc/self/exe", error);
+  if (program.empty()) return;
+  landlock->AllowToRun(program.string());
+  const fs::path folder = program.parent_path(), above = folder.parent_path();
+  for (const fs::path& place : {folder, above, above / "lib" / "heddle"})
+    for (const char* part : {"heddle-array-process", "libheddle_codegen.so", "libheddle_hdf5.so",
+                             "libheddle_mat.so", "libheddle_arrow.so"})
+      landlock->AllowToRun((place / part).string());
   for (const char* sibling : {"pyarrow", "heddle.libs"})
-    landlock->AllowToRun((folder.parent_path().parent_path() / sibling).string());
+    landlock->AllowToRun((above.parent_path() / sibling).string());
 }
 
 void AllowSystem(Landlock* landlock) {
@@ -207,7 +210,7 @@ struct FilterEnds {
 };
 
 // A list of what is denied: what numerical libraries and the C library call changes from version to version.
-Status DenyCalls() {
+Status DenyCalls(const Prisoner& who) {
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
   return OkStatus();  // The sanitizers look at their own process by ptrace.
 #endif
@@ -244,12 +247,30 @@ Status DenyCalls() {
                                SCMP_A0(SCMP_CMP_MASKED_EQ, flag, flag));
   if (error == 0) error = seccomp_load(filter.get());
   if (error == 0) return OkStatus();
-  return Unavailable("cannot keep the executor from system calls that it does not need (seccomp): {}",
+  return Unavailable("cannot keep {} from system calls that it does not need (seccomp): {}", who.name,
                      strerror(-error))
-      .WithNote("'heddle worker --no-isolation' does without");
+      .WithNote(WayOut(who));
 }
 
 bool HasSeccomp() { return prctl(PR_GET_SECCOMP) >= 0; }
+
+// `allow` says which files may be opened beside those that every program of Heddle's needs.
+Status KeepIn(const Prisoner& who, const std::function<void(Landlock*)>& allow) {
+  if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0)
+    return Unavailable("cannot keep {} from new rights: {}", who.name, strerror(errno));
+  if (const long version = LandlockVersion(); version > 0) {
+    // The rule for /proc/self is one for what the name means now, which stays as long as somebody holds it
+    // open.
+    static const int self = open("/proc/self", O_PATH | O_DIRECTORY | O_CLOEXEC);
+    (void)self;
+    Landlock landlock(version);
+    AllowSystem(&landlock);
+    AllowInstallation(&landlock);
+    allow(&landlock);
+    HEDDLE_RETURN_IF_ERROR(landlock.Enforce(who));
+  }
+  return HasSeccomp() ? DenyCalls(who) : OkStatus();
+}
 
 }  // namespace
 
@@ -287,24 +308,19 @@ Status BecomeOwner(const ExecutorStart& start) {
 
 Status Isolate(const ExecutorStart& start) {
   if (!start.is_isolated) return OkStatus();
-  if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0)
-    return Unavailable("cannot keep the executor from new rights: {}", strerror(errno));
-  if (const long version = LandlockVersion(); version > 0) {
-    // The rule for /proc/self is one for what the name means now, which stays as long as somebody holds it
-    // open.
-    static const int self = open("/proc/self", O_PATH | O_DIRECTORY | O_CLOEXEC);
-    (void)self;
-    Landlock landlock(version);
-    AllowSystem(&landlock);
-    AllowInstallation(&landlock);
-    AllowCaches(&landlock);
-    landlock.AllowToChange(start.options.spill_folder.empty() ? OrDefault("TMPDIR", "/tmp")
-                                                              : start.options.spill_folder);
-    AllowJob(&landlock, start);
-    AllowCheckpoints(&landlock, start.checkpoints);
-    HEDDLE_RETURN_IF_ERROR(landlock.Enforce());
-  }
-  return HasSeccomp() ? DenyCalls() : OkStatus();
+  return KeepIn({"the executor", "worker"}, [&](Landlock* landlock) {
+    AllowCaches(landlock);
+    landlock->AllowToChange(start.options.spill_folder.empty() ? OrDefault("TMPDIR", "/tmp")
+                                                               : start.options.spill_folder);
+    AllowJob(landlock, start);
+    AllowCheckpoints(landlock, start.checkpoints);
+  });
+}
+
+Status IsolateCompiler(const ExecutorStart& start) {
+  return KeepIn({"the compiler", "master"}, [&](Landlock* landlock) {
+    for (const std::string& folder : FoldersOfJob(start)) landlock->AllowToRead(folder);
+  });
 }
 
 }  // namespace heddle::cluster

@@ -103,9 +103,13 @@ struct Job {
   int64_t output_bytes = 0;                ///< Of standard output that is kept.
   std::vector<JobCheckpoint> checkpoints;  ///< To go on from; the latest is the last.
   int resumed = 0;                         ///< Attempts that began with one.
+  bool is_held_up = false;  ///< Its next state cannot be stored, as `reason` tells; not stored itself.
+
+  /// Nothing happens until what `reason` tells is there.
+  bool Waits() const { return is_held_up || state == JobState::kQueued || state == JobState::kRecovering; }
 
   static constexpr int64_t kNever = INT64_MAX;
-  /// When it has to be finished, by the wall clock; kNever without a deadline.
+  /// When it has to be finished, by the wall clock, for people; kNever without a deadline.
   int64_t EndsByMs() const {
     return specification.deadline_ms > 0 ? submitted_ms + specification.deadline_ms : kNever;
   }

@@ -2,17 +2,18 @@
 #include "cluster/master/job_store.h"
 
 #include <fcntl.h>
+#include <sys/statvfs.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cstring>
 #include <iterator>
 #include <nlohmann/json.hpp>
-#include <sstream>
 #include <utility>
 
 #include "cluster/executor/executor_messages.h"
 #include "cluster/master/job_store_schema.h"
+#include "cluster/store/list_texts.h"
 #include "cluster/store/sqlite_query.h"
 #include "core/environment/log.h"
 #include "engine/wire/value_wire.h"
@@ -23,7 +24,8 @@ namespace {
 constexpr int64_t kSchemaVersion = std::size(kJobStoreSchema);
 
 constexpr int kStoreExitCode = 5;
-constexpr int kBusyTimeoutMs = 5'000;  // somebody may look at the file with another program
+constexpr int64_t kLeastFreeBytes = 256 << 10;  // what a small job writes until it has ended
+constexpr int kBusyTimeoutMs = 5'000;           // somebody may look at the file with another program
 
 // The column request_id is unique among all rows: another owner's id is another one.
 constexpr char kOwnerEnds = '\n';
@@ -34,20 +36,7 @@ std::string KeyOf(const JobSpecification& specification) {
 
 std::string IdOf(int64_t number) { return fmt::format("j{}", number); }
 
-// Lists travel as JSON; their entries are text that we made (names, uuids, JSON).
-std::string ToText(const std::vector<std::string>& list) {
-  return nlohmann::json(list).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
-}
-std::vector<std::string> ToList(const std::string& text) {
-  const nlohmann::json json = nlohmann::json::parse(text, nullptr, /*allow_exceptions=*/false);
-  std::vector<std::string> list;
-  if (json.is_array())
-    for (const auto& entry : json)
-      if (entry.is_string()) list.push_back(entry.get<std::string>());
-  return list;
-}
-
-std::string ToText(const std::vector<JobCheckpoint>& checkpoints) {
+std::string TextOfCheckpoints(const std::vector<JobCheckpoint>& checkpoints) {
   nlohmann::json json = nlohmann::json::array();
   for (const JobCheckpoint& checkpoint : checkpoints)
     json.push_back({{"name", checkpoint.name},
@@ -67,18 +56,6 @@ std::vector<JobCheckpoint> ToCheckpoints(const std::string& text) {
                              .printed = entry.value("printed", int64_t{0}),
                              .taken_ms = entry.value("taken_ms", int64_t{0})});
   return checkpoints;
-}
-// Shares travel as numbers: threads and bytes of each rank in turn.
-std::string ToText(const std::vector<Share>& shares) {
-  std::string text;
-  for (const Share& share : shares) text += fmt::format("{} {} ", share.threads, share.memory_bytes);
-  return text;
-}
-std::vector<Share> ToShares(const std::string& text) {
-  std::vector<Share> shares;
-  std::istringstream stream(text);
-  for (Share share; stream >> share.threads >> share.memory_bytes;) shares.push_back(share);
-  return shares;
 }
 
 class SqliteJobStore : public JobStore {
@@ -120,6 +97,7 @@ class SqliteJobStore : public JobStore {
     _exit(kStoreExitCode);
   }
 
+  // A job that could be added might not find room for all that follows.
   Result<Job> Add(const JobSpecification& specification, bool* existed) override {
     *existed = false;
     {
@@ -137,6 +115,7 @@ class SqliteJobStore : public JobStore {
       }
       HEDDLE_RETURN_IF_ERROR(query.status());
     }
+    HEDDLE_RETURN_IF_ERROR(CheckRoom());
     Job job;
     job.specification = specification;
     job.submitted_ms = clock_.WallMs();
@@ -182,7 +161,10 @@ class SqliteJobStore : public JobStore {
         Query(
             database_,
             "UPDATE jobs SET state = ?, attempt = ?, epoch = ?, reason = ?, workers = ?, worker_names = ?, outcome = ?,"
-            " statistics = ?, finished_ms = ?, crashes = ?, losses = ?, first_loss_ms = ?, shares = ?, plan_bytes = ?"
+            " statistics = ?, finished_ms = ?, crashes = ?, losses = ?, first_loss_ms = ?, shares = ?, plan_bytes = ?,"
+            // Finished jobs are forgotten in the order in which they ended, whatever the time of day was.
+            " finish = CASE WHEN ? THEN (SELECT coalesce(max(finish), 0) + 1 FROM jobs WHERE state IN"
+            " ('SUCCEEDED', 'FAILED', 'CANCELLED')) ELSE 0 END"
             " WHERE number = ?")
             .Bind(Name(state))
             .Bind(moved.attempt)
@@ -198,6 +180,7 @@ class SqliteJobStore : public JobStore {
             .Bind(moved.first_loss_ms)
             .BindBytes(ToText(moved.shares))
             .Bind(moved.specification.plan_bytes)
+            .Bind(int64_t{IsFinal(state)})
             .Bind(number)
             .Run());
     HEDDLE_RETURN_IF_ERROR(AddTransition(number, moved));
@@ -209,13 +192,16 @@ class SqliteJobStore : public JobStore {
 
   Status SetCheckpoints(const Job& job) override {
     return Query(database_, "UPDATE jobs SET checkpoints = ?, resumed = ? WHERE number = ?")
-        .BindBytes(ToText(job.checkpoints))
+        .BindBytes(TextOfCheckpoints(job.checkpoints))
         .Bind(job.resumed)
         .Bind(NumberOfJob(job.id))
         .Run();
   }
 
-  Status CheckWritable() override { return Query(database_, "UPDATE epochs SET last = last").Run(); }
+  Status CheckWritable() override {
+    HEDDLE_RETURN_IF_ERROR(CheckRoom());
+    return Query(database_, "UPDATE epochs SET last = last").Run();
+  }
 
   Status AppendOutput(Job* job, std::string_view bytes) override {
     if (bytes.empty()) return OkStatus();
@@ -264,6 +250,13 @@ class SqliteJobStore : public JobStore {
     while (query.Step()) usage.push_back({query.Bytes(0), query.Integer(1), query.Integer(2)});
     HEDDLE_RETURN_IF_ERROR(query.status());
     return usage;
+  }
+
+  Result<std::string> Identity() override {
+    Query query(database_, "SELECT id FROM identity");
+    std::string id = query.Step() ? query.Bytes(0) : "";
+    HEDDLE_RETURN_IF_ERROR(query.status());
+    return id;
   }
 
   Result<int64_t> LastEpoch() override {
@@ -330,10 +323,9 @@ class SqliteJobStore : public JobStore {
   Result<std::vector<std::string>> Prune() override {
     std::vector<std::string> pruned;
     {
-      Query query(
-          database_,
-          "SELECT number FROM jobs WHERE state IN ('SUCCEEDED', 'FAILED', 'CANCELLED') ORDER BY number DESC"
-          " LIMIT -1 OFFSET ?");
+      Query query(database_,
+                  "SELECT number FROM jobs WHERE state IN ('SUCCEEDED', 'FAILED', 'CANCELLED')"
+                  " ORDER BY finish DESC, number DESC LIMIT -1 OFFSET ?");
       query.Bind(options_.most_finished_jobs);
       while (query.Step()) pruned.push_back(IdOf(query.Integer(0)));
       HEDDLE_RETURN_IF_ERROR(query.status());
@@ -377,6 +369,16 @@ class SqliteJobStore : public JobStore {
     log_ = open((path + "-wal").c_str(), O_RDONLY | O_CLOEXEC);
     if (log_ < 0) return ResourceExhausted("job store: cannot open '{}-wal': {}", path, strerror(errno));
     return OkStatus();
+  }
+
+  // The log of changes has some room left on a full disk, which it uses again and again: enough to take a
+  // job, not to let it end.
+  Status CheckRoom() const {
+    struct statvfs disk {};
+    if (log_ < 0 || fstatvfs(log_, &disk) != 0 || disk.f_blocks == 0) return OkStatus();
+    if (static_cast<int64_t>(disk.f_bavail) * static_cast<int64_t>(disk.f_frsize) >= kLeastFreeBytes)
+      return OkStatus();
+    return ResourceExhausted("job store: the disk is full");
   }
 
   // One of the tables of workers.

@@ -69,6 +69,9 @@ class JobStore {
   virtual Status SetUsage(const UserUsage& usage) = 0;
   virtual Result<std::vector<UserUsage>> Usage() = 0;
 
+  /// 16 digits that no other store has, but for copies of this one: other masters may use the same place for
+  /// what their jobs leave.
+  virtual Result<std::string> Identity() = 0;
   /// The highest epoch of any attempt there has been.
   virtual Result<int64_t> LastEpoch() = 0;
   /// Writes down that a worker is here, so that the next master waits for it; or that it is gone.
@@ -82,7 +85,7 @@ class JobStore {
   virtual Result<std::string> Output(const std::string& job, int64_t offset, int64_t most_bytes) = 0;
   /// What was submitted, with the program, of a finished job, too. kNotFound for a job that is not known.
   virtual Result<JobSpecification> Specification(const std::string& job) = 0;
-  /// Forgets the oldest finished jobs beyond the limit; their ids.
+  /// Forgets the finished jobs beyond the limit, those that ended first before the others; their ids.
   virtual Result<std::vector<std::string>> Prune() = 0;
   /// Forgets a job with its output and files.
   virtual Status Delete(const std::string& job) = 0;

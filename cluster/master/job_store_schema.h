@@ -80,6 +80,13 @@ CREATE TABLE job_files (
                                                   R"(
 ALTER TABLE jobs ADD COLUMN checkpoints BLOB NOT NULL DEFAULT '[]';
 ALTER TABLE jobs ADD COLUMN resumed INTEGER NOT NULL DEFAULT 0;
+)",
+                                                  R"(
+CREATE TABLE identity (id TEXT NOT NULL);
+INSERT INTO identity VALUES (lower(hex(randomblob(8))));
+ALTER TABLE jobs ADD COLUMN finish INTEGER NOT NULL DEFAULT 0;
+DROP INDEX finished_jobs;
+CREATE INDEX finished_jobs ON jobs (finish, number) WHERE state IN ('SUCCEEDED', 'FAILED', 'CANCELLED');
 )"};
 
 }  // namespace heddle::cluster

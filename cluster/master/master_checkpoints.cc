@@ -13,11 +13,6 @@ constexpr size_t kKeptCheckpoints = 2;
 constexpr int64_t kRemovalPatienceNs = 60'000'000'000;  // for a worker's answer; then another one is asked
 constexpr int kMostDoublings = 6;
 
-// Of all checkpoints of a job. Another master may use the same place, and number its jobs alike.
-std::string FolderOf(const Job& job) {
-  return fmt::format("{}-{:016x}", job.id, FoldHash(0, job.specification.request_id));
-}
-
 bool IsOn(const JobAttempt& attempt, const std::string& uuid) {
   return std::any_of(attempt.members().begin(), attempt.members().end(),
                      [&](const JobAttempt::Member& member) { return member.worker == uuid; });
@@ -25,12 +20,22 @@ bool IsOn(const JobAttempt& attempt, const std::string& uuid) {
 
 }  // namespace
 
+// Of all checkpoints of a job. Another master may use the same place, and number its jobs alike.
+std::string MasterCore::FolderOf(const Job& job) const {
+  if (!job.checkpoints.empty()) {
+    const std::string& name = job.checkpoints.front().name;
+    return name.substr(0, name.find('/'));
+  }
+  return fmt::format("{}-{}-{:016x}", job.id, identity_, FoldHash(0, job.specification.request_id));
+}
+
 bool MasterCore::TakesCheckpoints(const Job& job) const {
   return !options_.checkpoints.empty() && job.specification.checkpoint_ms != ExecutorCheckpoints::kNever;
 }
 
+// Files are kept there also where no checkpoints are taken.
 std::string MasterCore::CheckpointFolder(const Job& job) const {
-  return TakesCheckpoints(job) || !job.checkpoints.empty() ? FolderOf(job) : "";
+  return options_.checkpoints.empty() && job.checkpoints.empty() ? "" : FolderOf(job);
 }
 
 // Of the attempt that begins.
@@ -38,6 +43,7 @@ ExecutorCheckpoints MasterCore::CheckpointsOf(const Job& job) const {
   ExecutorCheckpoints checkpoints;
   checkpoints.location = options_.checkpoints;
   checkpoints.folder = fmt::format("{}/{}", FolderOf(job), job.epoch);
+  checkpoints.keeps_files = !checkpoints.location.empty();
   checkpoints.interval_ms = job.specification.checkpoint_ms;
   if (checkpoints.location.empty() || job.checkpoints.empty()) return checkpoints;
   checkpoints.resume = job.checkpoints.back().name;
@@ -157,6 +163,27 @@ void MasterCore::CheckpointsRemoved(const std::string& folder) {
   if (const Status stored = store_.SetCheckpoints(job);
       !stored.ok())  // the next master removes them once more
     HEDDLE_LOG(kWarning, "removed checkpoints not noted", {"job", job.id}, {"error", stored});
+}
+
+std::map<std::string, std::string> MasterCore::OrderSweep(int64_t id, bool dry_run) {
+  SweepOrder sweep = {.id = id, .dry_run = dry_run, .master = identity_};
+  for (const auto& [job, entry] : entries_) {
+    sweep.last = NumberOfJob(job);
+    sweep.known.push_back(sweep.last);
+    if (!IsFinal(entry.job.state)) sweep.unfinished.push_back(sweep.last);
+  }
+  std::map<std::string, std::string> asked;
+  for (const auto& [uuid, worker] : membership_.workers()) {
+    if (worker.state != WorkerState::kAlive || worker.awaited) continue;
+    // All workers see the same place.
+    sweep.checkpoints_place = asked.empty() ? options_.checkpoints : "";
+    asked[uuid] = worker.description.name;
+    WorkerOrder& order = orders_.emplace_back();
+    order.worker = uuid;
+    order.kind = WorkerOrder::Kind::kSweep;
+    order.sweep = std::make_shared<const SweepOrder>(sweep);
+  }
+  return asked;
 }
 
 void MasterCore::AskCheckpoint(Entry& entry) {

@@ -11,7 +11,8 @@ namespace {
 
 constexpr int64_t kBeatsInLease = 8;
 constexpr int64_t kNsPerMs = 1'000'000;
-constexpr int64_t kMostPlanBytes = int64_t{32} << 20;  // of jobs that have not ended
+constexpr int64_t kMostPlanBytes = int64_t{8} << 20;  // of jobs that have not ended
+constexpr int kFinishedUntilPruned = 64;
 
 }  // namespace
 
@@ -24,8 +25,10 @@ MasterCore::MasterCore(JobStore& store, Clock& clock, const MasterCoreOptions& o
 
 Status MasterCore::Start() {
   started_ms_ = clock_.WallMs();
+  started_ns_ = clock_.MonotonicNs();
   HEDDLE_ASSIGN_OR_RETURN(const std::vector<KnownWorker> drained, store_.Drained());
   for (const KnownWorker& worker : drained) drained_[worker.uuid] = worker.name;
+  HEDDLE_ASSIGN_OR_RETURN(identity_, store_.Identity());
   HEDDLE_ASSIGN_OR_RETURN(last_epoch_, store_.LastEpoch());
   HEDDLE_ASSIGN_OR_RETURN(const std::vector<KnownWorker> here, store_.Here());
   for (const KnownWorker& worker : here) {
@@ -44,6 +47,8 @@ Status MasterCore::Start() {
     const std::string id = job.id;
     Entry& entry = entries_[id];
     entry.job = std::move(job);
+    entry.submitted_ms = std::min(entry.job.submitted_ms, started_ms_);
+    entry.first_loss_ms = std::min(entry.job.first_loss_ms, started_ms_);
     if (entry.job.specification.owner.empty()) entry.job.specification.owner = options_.first_owner;
     HEDDLE_RETURN_IF_ERROR(Restore(entry));
     Index(entry);
@@ -81,9 +86,11 @@ bool MasterCore::Move(Entry& entry, JobState state, const std::string& reason) {
   }
   HEDDLE_LOG(kInfo, "job", {"job", entry.job.id}, {"state", Name(state)}, {"attempt", entry.job.attempt},
              {"reason", reason});
+  entry.job.is_held_up = false;
   changed_.push_back(entry.job.id);
   if (IsFinal(state)) {
     ++counts_.finished[std::string(Name(state))];
+    ++unpruned_;
     RemoveCheckpoints(entry);
   }
   return true;
@@ -104,6 +111,7 @@ Result<const Job*> MasterCore::Submit(const JobSpecification& specification, con
   if (!existed) {
     Entry& entry = entries_[id];
     entry.job = std::move(job);
+    entry.submitted_ms = SteadyMs();
     entry.job.specification.program = std::string();  // in the store until the job starts
     int64_t plan_bytes = 0;
     for (const std::string& plan : specification.options.plans)
@@ -114,17 +122,23 @@ Result<const Job*> MasterCore::Submit(const JobSpecification& specification, con
     changed_.push_back(id);
     ++counts_.submitted;
     KeepFile(id, {.kind = JobFileKind::kSources, .bytes = sources});
-    const Result<std::vector<std::string>> pruned = store_.Prune();
-    if (pruned.ok()) {
-      for (const std::string& old : *pruned) entries_.erase(old);
-    } else {  // tried again with the next job
-      HEDDLE_LOG(kWarning, "old jobs not removed", {"error", pruned.status()});
-    }
+    if (unpruned_ > 0) Prune();
     Schedule();
     Entry& queued = entries_.find(id)->second;
     if (queued.waiting && queued.job.reason.empty()) SetReason(queued, "waits for its turn");
   }
   return Find(id);
+}
+
+// Finished jobs that are remembered take memory and room on the disk.
+void MasterCore::Prune() {
+  unpruned_ = 0;
+  const Result<std::vector<std::string>> pruned = store_.Prune();
+  if (!pruned.ok()) {  // tried again when more have finished
+    HEDDLE_LOG(kWarning, "old jobs not removed", {"error", pruned.status()});
+    return;
+  }
+  for (const std::string& old : *pruned) entries_.erase(old);
 }
 
 Result<const Job*> MasterCore::Find(const std::string& job) const {
@@ -358,6 +372,7 @@ bool MasterCore::News(const std::string& uuid, const ExecutorNews& news) {
   entry.attempt->Report(news);
   TakeCheckpoint(entry);
   Advance(entry);
+  if (unpruned_ >= kFinishedUntilPruned) Prune();
   Schedule();
   return true;
 }
@@ -426,10 +441,16 @@ void MasterCore::Tick() {
     Advance(*entry);
   }
   OrderRemovals();
+  if (unpruned_ >= kFinishedUntilPruned) Prune();
   Schedule();
 }
 
 int64_t MasterCore::NextDeadline() const { return beats_.NextCount(NextEvent()); }
+
+// Milliseconds that pass evenly, whoever sets the time of day: that of the start, and what has passed since.
+int64_t MasterCore::SteadyMs() const {
+  return started_ms_ + clock_.MonotonicNs() / kNsPerMs - started_ns_ / kNsPerMs;
+}
 
 // By counted time.
 int64_t MasterCore::NextEvent() const {
@@ -437,7 +458,7 @@ int64_t MasterCore::NextEvent() const {
   for (const std::string& id : active_) next = std::min(next, entries_.find(id)->second.attempt->deadline_ns);
   if (!pauses_.empty()) next = std::min(next, pauses_.begin()->first);
   if (!due_.empty()) {
-    const int64_t left_ms = std::max<int64_t>(0, due_.begin()->first - clock_.WallMs());
+    const int64_t left_ms = std::max<int64_t>(0, due_.begin()->first - SteadyMs());
     if (left_ms < kLongestDeadlineMs) next = std::min(next, beats_.now_ns() + left_ms * kNsPerMs);
   }
   return next;

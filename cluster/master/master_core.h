@@ -22,20 +22,41 @@
 
 namespace heddle::cluster {
 
+/// What the master wants to know of what executors have left over on a worker (the message Sweep).
+struct SweepOrder {
+  int64_t id = 0;
+  bool dry_run = false;
+  std::vector<int64_t> known, unfinished;  ///< Numbers of jobs.
+  int64_t last = 0;                        ///< Of the job that was submitted last.
+  std::string checkpoints_place;
+  std::string master;
+};
+
 /// What the master wants a worker to do with an executor. Lost when the worker is not connected; the master
 /// repeats it when the worker comes back.
 struct WorkerOrder {
-  enum class Kind : uint8_t { kStart, kPeers, kCancel, kKill, kForget, kOutputUntil, kCommit, kCheckpoint };
+  enum class Kind : uint8_t {
+    kStart,
+    kPeers,
+    kCancel,
+    kKill,
+    kForget,
+    kOutputUntil,
+    kCommit,
+    kCheckpoint,
+    kSweep
+  };
   std::string worker;  ///< uuid
   std::string job;
   int attempt = 0;
   Kind kind = Kind::kKill;
   LauncherMessage message;  ///< kStart, kPeers, kCancel, kCheckpoint
   std::string checkpoints;  ///< kForget: the folder of the job's checkpoints, which go; "": nothing goes.
-  std::string checkpoints_place;  ///< Below which it is (OpenCheckpoints).
-  int64_t output_until = 0;       ///< kOutputUntil
-  CommitQuestion commit;          ///< kCommit: that it may change that file,
-  int64_t valid_ns = 0;           ///< for so long since the question was sent.
+  std::string checkpoints_place;            ///< Below which it is (OpenCheckpoints).
+  int64_t output_until = 0;                 ///< kOutputUntil
+  CommitQuestion commit;                    ///< kCommit: that it may change that file,
+  int64_t valid_ns = 0;                     ///< for so long since the question was sent.
+  std::shared_ptr<const SweepOrder> sweep;  ///< kSweep, which is of no job.
 };
 
 struct MasterCoreOptions {
@@ -100,6 +121,8 @@ class MasterCore {
   /// Asks a job to stop. A finished job stays as it is.
   Status Cancel(const std::string& job);
   std::vector<const Job*> Jobs() const;  ///< Oldest first.
+  /// Why a job is in its state, for people; of one that waits what it waits for at this moment.
+  std::string ReasonOf(const Job& job) const;
   /// What a running job is at, as JSON (cluster/progress/progress_line.h); "" when nobody knows.
   const std::string& ProgressOf(const std::string& job) const;
   /// What the executor of a rank said on its standard error, from `offset` on; of the last attempt when
@@ -119,6 +142,9 @@ class MasterCore {
   Result<KnownWorker> Drain(const std::string& node, bool drained);
   /// Names of the drained workers, here or not, by uuid.
   const std::map<std::string, std::string>& drained() const { return drained_; }
+
+  /// Asks the workers that are here what executors have left over; their names by uuid.
+  std::map<std::string, std::string> OrderSweep(int64_t id, bool dry_run);
 
   // From workers.
   /// Whether it may register: Membership::MayRegister; kAborted for a connection that came too late.
@@ -150,13 +176,14 @@ class MasterCore {
  private:
   struct Entry {
     Job job;
-    std::unique_ptr<JobAttempt> attempt;  // while executors may run
-    std::map<std::string, int> failures;  // by worker
-    bool needs_all = false;               // fewer workers than it wants have too little memory
-    std::string progress;                 // of the attempt, as JSON
-    int64_t not_before_ns = 0;            // when the next attempt may start, by counted time
-    int64_t waits_since_ns = 0;           // for its turn, by the monotonic clock
-    int64_t give_up_not_before_ms = 0;    // the store refused: when to try again, by the wall clock
+    std::unique_ptr<JobAttempt> attempt;          // while executors may run
+    std::map<std::string, int> failures;          // by worker
+    bool needs_all = false;                       // fewer workers than it wants have too little memory
+    std::string progress;                         // of the attempt, as JSON
+    int64_t not_before_ns = 0;                    // when the next attempt may start, by counted time
+    int64_t waits_since_ns = 0;                   // for its turn, by the monotonic clock
+    int64_t give_up_not_before_ms = 0;            // the store refused: when to try again, by SteadyMs()
+    int64_t submitted_ms = 0, first_loss_ms = 0;  // as of the job, by SteadyMs()
     // Where it stands in the indexes; kept by Index().
     std::optional<JobQueue::Waiting> waiting;
     std::optional<int64_t> pause_ns;
@@ -178,6 +205,7 @@ class MasterCore {
 
   int64_t Now();
   int64_t NextEvent() const;
+  int64_t SteadyMs() const;
   Status Restore(Entry& entry);
   void SetHere(const KnownWorker& worker, bool here);
   bool IsCurrent(const Entry& entry, const ExecutorNews& news) const;
@@ -192,6 +220,7 @@ class MasterCore {
   void VisitQueue();
   JobQueue::Answer TryToStart(int64_t number, JobQueue::Group* group, Placement* placement);
   std::string WhyNotAble(const Demand& demand, size_t able) const;
+  void Prune();
   void EndPauses();
   void EndDue();
   double UsageOf(const std::string& user) const { return shares_.Usage(user, clock_.MonotonicNs()); }
@@ -200,6 +229,7 @@ class MasterCore {
   bool Admit(Entry& entry, const std::vector<const Worker*>& chosen);
   LauncherMessage StartMessage(const Entry& entry, size_t rank, const std::string& program) const;
   // Checkpoints (master_checkpoints.cc).
+  std::string FolderOf(const Job& job) const;
   bool TakesCheckpoints(const Job& job) const;
   std::string CheckpointFolder(const Job& job) const;
   static bool TakesJobs(const Worker& worker);
@@ -228,9 +258,10 @@ class MasterCore {
   void Kill(Entry& entry);
   void Finish(Entry& entry);
   bool FinishFailed(Entry& entry);
-  Status WhyFinal(const Job& job, Blame blame, const Status& cause) const;
+  Status WhyFinal(const Entry& entry, Blame blame, const Status& cause) const;
   void GiveUp(Entry& entry);
   int64_t GivesUpAtMs(const Entry& entry) const;
+  static int64_t EndsByMs(const Entry& entry);
   static Status DeadlineOver(const Job& job);
   WorkerOrder& Order(const Entry& entry, size_t rank, WorkerOrder::Kind kind);
   void OrderForget(const std::string& uuid, const ExecutorNews& news);
@@ -245,15 +276,18 @@ class MasterCore {
   std::map<std::string, int64_t> waiting_of_;         // jobs that wait or pause, by user
   int64_t waiting_ = 0;                               // their sum
   int64_t plan_bytes_ = 0;                            // of the plans of all jobs
+  int unpruned_ = 0;                                  // jobs that have finished since the last Prune()
   std::set<std::pair<int64_t, std::string>> pauses_;  // of jobs that start again later, by counted time
-  std::set<std::pair<int64_t, std::string>> due_;     // when jobs are given up, by the wall clock
+  std::set<std::pair<int64_t, std::string>> due_;     // when jobs are given up, by SteadyMs()
   std::set<std::string, InOrder> active_;             // jobs with an attempt
   std::map<std::string, Removal> removals_;           // by their folder
   int64_t removals_due_ns_ = Membership::kNever;
   FairShare shares_;
   int64_t schedule_again_ns_ = Membership::kNever;  // after the store refused
+  std::string identity_;                            // of the store
   int64_t last_epoch_ = 0;
-  int64_t started_ms_ = 0;      // by the wall clock
+  int64_t started_ms_ = 0;      // by the wall clock,
+  int64_t started_ns_ = 0;      // and by the monotonic one
   std::set<std::string> here_;  // of whom the store says that they are here
   std::map<std::string, std::string> drained_;
   MasterCounts counts_;

@@ -55,6 +55,8 @@ void MasterCore::Finish(Entry& entry) {
   }
   if (!moved) {
     attempt.deadline_ns = Now() + kStoreRetryNs;
+    job.is_held_up = true;
+    SetReason(entry, fmt::format("waits: {}", store_status_.message()));
     return;
   }
   for (size_t rank = 0; rank < attempt.members().size(); ++rank) {
@@ -91,8 +93,11 @@ bool MasterCore::FinishFailed(Entry& entry) {
   // What was lost before the job got on does not count.
   if (attempt.last_checkpoint > 0) job.losses = 0;
   if (!moves && blame == Blame::kCrash) ++job.crashes;
-  if (!moves && blame == Blame::kMachine && job.losses++ == 0) job.first_loss_ms = clock_.WallMs();
-  job.outcome = moves || needs_all || needs_more ? OkStatus() : WhyFinal(job, blame, cause);
+  if (!moves && blame == Blame::kMachine && job.losses++ == 0) {
+    job.first_loss_ms = clock_.WallMs();
+    entry.first_loss_ms = SteadyMs();
+  }
+  job.outcome = moves || needs_all || needs_more ? OkStatus() : WhyFinal(entry, blame, cause);
   bool moved = false;
   if (job.outcome.ok()) {
     job.workers.clear();
@@ -125,7 +130,8 @@ bool MasterCore::FinishFailed(Entry& entry) {
 
 // The outcome of a job whose attempt failed, or Ok when it is started again. A machine that is lost says
 // nothing about the job, so that only time ends that; a crash may well come from what the job does.
-Status MasterCore::WhyFinal(const Job& job, Blame blame, const Status& cause) const {
+Status MasterCore::WhyFinal(const Entry& entry, Blame blame, const Status& cause) const {
+  const Job& job = entry.job;
   switch (blame) {
     case Blame::kScript: return cause;
     case Blame::kCheckpoint: return OkStatus();
@@ -135,7 +141,7 @@ Status MasterCore::WhyFinal(const Job& job, Blame blame, const Status& cause) co
                                         job.attempt, job.crashes));
     case Blame::kMachine: break;
   }
-  const int64_t since_ms = clock_.WallMs() - job.first_loss_ms;
+  const int64_t since_ms = SteadyMs() - entry.first_loss_ms;
   if (since_ms < job.specification.retry_for_ms) return OkStatus();
   return cause.WithNote(
       fmt::format("machines or processes were lost {} within {}; the job is given up after --retry-for {}",
@@ -148,8 +154,14 @@ int64_t MasterCore::GivesUpAtMs(const Entry& entry) const {
   const bool waits = entry.attempt == nullptr && job.state == JobState::kRecovering && job.losses > 0;
   if (!waits) return Membership::kNever;
   // Workers need a moment to find a master that has just been started.
-  return std::max(job.first_loss_ms + job.specification.retry_for_ms,
+  return std::max(entry.first_loss_ms + job.specification.retry_for_ms,
                   started_ms_ + 2 * options_.ttl_ns / kNsPerMs);
+}
+
+// When a job has to be finished; kNever without a deadline.
+int64_t MasterCore::EndsByMs(const Entry& entry) {
+  const int64_t deadline_ms = entry.job.specification.deadline_ms;
+  return deadline_ms > 0 ? entry.submitted_ms + deadline_ms : Job::kNever;
 }
 
 Status MasterCore::DeadlineOver(const Job& job) {
@@ -162,7 +174,7 @@ Status MasterCore::DeadlineOver(const Job& job) {
 // The end of a job that waits and whose time is over. Tried again when it could not be stored.
 void MasterCore::GiveUp(Entry& entry) {
   Job& job = entry.job;
-  if (clock_.WallMs() >= job.EndsByMs()) {
+  if (SteadyMs() >= EndsByMs(entry)) {
     job.outcome = DeadlineOver(job);
     if (!job.reason.empty()) job.outcome = job.outcome.WithNote(fmt::format("it still {}", job.reason));
   } else {
@@ -175,14 +187,14 @@ void MasterCore::GiveUp(Entry& entry) {
     job.specification.DropProgram();
   } else {
     job.outcome = OkStatus();
-    entry.give_up_not_before_ms = clock_.WallMs() + kStoreRetryNs / kNsPerMs;
+    entry.give_up_not_before_ms = SteadyMs() + kStoreRetryNs / kNsPerMs;
   }
   Index(entry);
 }
 
 // Jobs whose deadline has passed, and those that nobody will start again.
 void MasterCore::EndDue() {
-  while (!due_.empty() && due_.begin()->first <= clock_.WallMs()) {
+  while (!due_.empty() && due_.begin()->first <= SteadyMs()) {
     Entry& entry = entries_.find(due_.begin()->second)->second;
     if (entry.attempt == nullptr) {
       GiveUp(entry);

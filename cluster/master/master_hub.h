@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "cluster/master/master_core.h"
+#include "cluster/master/sweep_replies.h"
 
 namespace heddle::cluster {
 
@@ -41,6 +42,7 @@ class MasterHub {
 
   JobStore& store() { return store_; }  ///< Inside Call only.
   Clock& clock() { return clock_; }
+  SweepReplies& sweeps() { return sweeps_; }
 
   /// Runs `call(core)` alone; then waits until all that the store was told so far is on disk, and delivers
   /// what came of it. Calls that come meanwhile share one wait for the disk: what one of them sees of another
@@ -95,6 +97,7 @@ class MasterHub {
   std::map<std::string, std::map<int64_t, Watcher>> watchers_;  // by job
   int64_t last_watcher_ = 0;
   std::deque<Delivery> deliveries_;  // in the order of the calls
+  SweepReplies sweeps_;
   std::atomic<int64_t> change_ = 0;  // the store's last one
   std::mutex disk_mutex_;            // never together with mutex_
   std::condition_variable disk_changed_;

@@ -66,6 +66,7 @@ void ServeList(MasterHub* hub, const Caller& caller, const ListRequest& request,
       }
       JobDescription* description = reply->add_jobs();
       ToProto(job, description);
+      description->set_reason(EscapeInvalidUtf8(core.ReasonOf(job)));
       MakeLineOf(job, description);
       if (!may_use) HideWhy(description);
       description->set_progress(core.ProgressOf(job.id));
@@ -78,6 +79,7 @@ Status ServeGet(MasterHub* hub, const Caller& caller, const std::string& id, Job
   return hub->Call([&](MasterCore& core) -> Status {
     HEDDLE_ASSIGN_OR_RETURN(const Job* job, FindToSee(core, caller, id));
     ToProto(*job, reply);
+    reply->set_reason(EscapeInvalidUtf8(core.ReasonOf(*job)));
     if (const int64_t before = core.Before(*job); before > 0)
       reply->set_reason(
           fmt::format("{}; {} job{} before it", reply->reason(), before, before == 1 ? " comes" : "s come"));

@@ -69,8 +69,8 @@ void MasterCore::Index(Entry& entry) {
   if (entry.due_ms) due_.erase({*entry.due_ms, job.id});
   entry.due_ms.reset();
   int64_t due_ms = Job::kNever;
-  if (waits) due_ms = std::max(std::min(GivesUpAtMs(entry), job.EndsByMs()), entry.give_up_not_before_ms);
-  if (entry.attempt != nullptr && entry.attempt->stop.ok()) due_ms = job.EndsByMs();
+  if (waits) due_ms = std::max(std::min(GivesUpAtMs(entry), EndsByMs(entry)), entry.give_up_not_before_ms);
+  if (entry.attempt != nullptr && entry.attempt->stop.ok()) due_ms = EndsByMs(entry);
   if (due_ms != Job::kNever) due_.emplace(*(entry.due_ms = due_ms), job.id);
 
   int64_t plan_bytes = 0;
@@ -104,7 +104,7 @@ void MasterCore::VisitQueue() {
     if (TakesJobs(worker)) workers.push_back(&worker);
   Placement placement(workers, [this](const std::string& job) {
     const auto found = entries_.find(job);
-    return found == entries_.end() ? Job::kNever : found->second.job.EndsByMs();
+    return found == entries_.end() ? Job::kNever : EndsByMs(found->second);
   });
   int asked = 0;
   queue_.Visit([this](const std::string& user) { return UsageOf(user); },
@@ -121,7 +121,7 @@ JobQueue::Answer MasterCore::TryToStart(int64_t number, JobQueue::Group* group, 
   using Answer = JobQueue::Answer;
   Entry& entry = entries_.find(fmt::format("j{}", number))->second;
   const Demand demand = entry.waiting->demand;
-  const Placement::Choice choice = placement->Choose(demand, entry.failures, entry.job.EndsByMs());
+  const Placement::Choice choice = placement->Choose(demand, entry.failures, EndsByMs(entry));
   if (const std::string why = WhyNotAble(demand, choice.able); !why.empty()) {
     group->able_since_ns = JobQueue::kNever;
     SetReason(entry, why);
@@ -129,7 +129,7 @@ JobQueue::Answer MasterCore::TryToStart(int64_t number, JobQueue::Group* group, 
   }
   if (choice.fits) {
     if (!Admit(entry, choice.workers)) return Answer::kEnd;  // the store: nobody else would fare better
-    placement->Take(entry.job.id, demand, choice.workers, entry.job.EndsByMs());
+    placement->Take(entry.job.id, demand, choice.workers, EndsByMs(entry));
     entry.waiting.reset();  // out of the queue by the answer
     Index(entry);
     return Answer::kStarts;
@@ -187,6 +187,20 @@ std::string MasterCore::WhyNotAble(const Demand& demand, size_t able) const {
   }
   return fmt::format("waits for {} with {}; the largest that is alive has {}",
                      Count(static_cast<int64_t>(least), "worker"), wanted, most);
+}
+
+// Jobs that could take each other's places share one place in the queue, and the first of them alone is
+// looked at again and again.
+std::string MasterCore::ReasonOf(const Job& job) const {
+  const auto found = entries_.find(job.id);
+  if (found == entries_.end() || !found->second.waiting) return job.reason;
+  const Demand& demand = found->second.waiting->demand;
+  const auto able = std::ranges::count_if(membership_.workers(), [&](const auto& worker) {
+    return TakesJobs(worker.second) && IsAble(worker.second.description, demand);
+  });
+  const std::string why = WhyNotAble(demand, static_cast<size_t>(able));
+  if (!why.empty()) return why;
+  return job.reason.empty() ? "waits for its turn" : job.reason;
 }
 
 Status MasterCore::CheckCanStart(const JobSpecification& specification) const {

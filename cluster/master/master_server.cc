@@ -219,7 +219,8 @@ class AdminService : public Admin::Service {
                               GarbageReply* reply) override {
     Caller caller;
     if (grpc::Status status = Admit(*access_, context, *request, &caller); !status.ok()) return status;
-    return ToGrpc(ServeGarbage(hub_, options_, *request, reply));
+    return ToGrpc(ServeGarbage(
+        hub_, options_, *request, [context] { return context->IsCancelled(); }, reply));
   }
 
   grpc::Status Nodes(grpc::ServerContext* context, const NodesRequest*, NodesReply* reply) override {
@@ -397,7 +398,8 @@ class MasterServerImpl : public MasterServer {
       sources.admits = [this](std::string_view authorization, const std::string& peer) {
         return access_->ScreenUrl("GET /metrics", authorization, peer);
       };
-    HEDDLE_ASSIGN_OR_RETURN(metrics_, MetricsServer::Start(options_.metrics_listen, std::move(sources)));
+    HEDDLE_ASSIGN_OR_RETURN(
+        metrics_, MetricsServer::Start(options_.metrics_listen, options_.metrics_tls, std::move(sources)));
     return OkStatus();
   }
 

@@ -10,6 +10,7 @@
 #include "cluster/compiling/compile_process.h"
 #include "cluster/master/job_store.h"
 #include "cluster/master/master_core.h"
+#include "cluster/network/tls_files.h"
 #include "core/status.h"
 
 namespace heddle::cluster {
@@ -25,6 +26,7 @@ struct MasterOptions {
   JobStoreOptions store;
   CompileLimits compile;
   std::string metrics_listen;  ///< HOST:PORT of metrics and health (MetricsServer); "": none.
+  TlsFiles metrics_tls;        ///< Certificate and key of that port; empty: plain HTTP.
   /// An option that is in force, for `heddle admin config`.
   struct Setting {
     std::string name;

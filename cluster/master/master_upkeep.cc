@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <chrono>
 #include <filesystem>
 #include <fstream>
 #include <map>
@@ -29,6 +30,7 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr size_t kBackupPartBytes = 1 << 20;
+constexpr std::chrono::seconds kSweepPatience(10);
 constexpr int64_t kOrphanAgeMs = 3'600'000;  // whoever writes such a file is done with it by then
 
 int64_t BytesOf(const std::string& path) {
@@ -84,6 +86,28 @@ void RemoveOrphans(const std::string& folder, bool dry_run, int64_t now_ms, Garb
   }
 }
 
+// What executors have left over on workers.
+void SweepWorkers(MasterHub* hub, bool dry_run, const std::function<bool()>& given_up, GarbageReply* reply) {
+  const int64_t id = hub->sweeps().Begin();
+  const auto asked = hub->Call([&](MasterCore& core) { return core.OrderSweep(id, dry_run); });
+  const std::map<std::string, Swept> replies =
+      hub->sweeps().Await(id, asked.size(), kSweepPatience, given_up);
+  for (const auto& [uuid, name] : asked) {
+    const auto found = replies.find(uuid);
+    if (found == replies.end()) {
+      reply->add_problems(
+          fmt::format("worker {} has not answered within {} s", name, kSweepPatience.count()));
+      continue;
+    }
+    for (const GarbageItem& item : found->second.items()) {
+      *reply->add_items() = item;
+      reply->mutable_items()->rbegin()->set_node(name);
+    }
+    if (!found->second.failure().empty())
+      reply->add_problems(fmt::format("worker {}: {}", name, found->second.failure()));
+  }
+}
+
 }  // namespace
 
 void ServeAbout(const MasterOptions& options, int64_t started_ms, AboutReply* reply) {
@@ -133,7 +157,7 @@ Status ServeBackup(const MasterOptions& options, const std::function<bool(const 
 }
 
 Status ServeGarbage(MasterHub* hub, const MasterOptions& options, const GarbageRequest& request,
-                    GarbageReply* reply) {
+                    const std::function<bool()>& given_up, GarbageReply* reply) {
   const int64_t now_ms = SystemClock().WallMs();
   std::vector<FinishedJob> jobs;
   HEDDLE_RETURN_IF_ERROR(hub->Call([&](MasterCore& core) -> Status {
@@ -156,6 +180,7 @@ Status ServeGarbage(MasterHub* hub, const MasterOptions& options, const GarbageR
     Add("job", job.id, job.bytes, job.finished_ms, reply);
   }
   RemoveOrphans(options.folder, request.dry_run(), now_ms, reply);
+  SweepWorkers(hub, request.dry_run(), given_up, reply);
   HEDDLE_LOG(kInfo, "garbage collected", {"items", reply->items_size()}, {"dry_run", request.dry_run()});
   return OkStatus();
 }

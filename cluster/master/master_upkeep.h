@@ -19,8 +19,9 @@ void ServeConfig(const MasterOptions& options, ConfigReply* reply);
 /// A backup of the master's folder (cluster/store/store_backup.h), part by part. `write` is false when nobody
 /// reads it any more.
 Status ServeBackup(const MasterOptions& options, const std::function<bool(const BackupPart&)>& write);
-/// Forgets finished jobs by age and by size, and removes what an earlier master has left in its folder.
+/// Forgets finished jobs by age and by size, and removes what an earlier master has left in its folder, and
+/// executors on the workers that are here. `given_up` says whether nobody waits for the reply.
 Status ServeGarbage(MasterHub* hub, const MasterOptions& options, const GarbageRequest& request,
-                    GarbageReply* reply);
+                    const std::function<bool()>& given_up, GarbageReply* reply);
 
 }  // namespace heddle::cluster

@@ -10,6 +10,7 @@
 #include "cluster/master/master_wire.h"
 #include "cluster/master/own_jobs.h"
 #include "cluster/security/rpc_security.h"
+#include "core/text/utf8.h"
 
 namespace heddle::cluster {
 namespace {
@@ -62,11 +63,13 @@ class WatchStream : public grpc::ServerWriteReactor<WatchEvent> {
       HEDDLE_ASSIGN_OR_RETURN(const Job* job, FindToUse(core, caller, job_));
       HEDDLE_ASSIGN_OR_RETURN(const bool has_text, log_rank_ ? NextLog(core) : NextOutput(*job));
       if (has_text) return true;
-      const std::string shown = fmt::format("{} {} {}", Name(job->state), job->attempt, job->reason);
+      const std::string reason = core.ReasonOf(*job);
+      const std::string shown = fmt::format("{} {} {}", Name(job->state), job->attempt, reason);
       last_sent_ = IsFinal(job->state) || !follow_;
       if (shown == shown_ && !last_sent_) return NextProgress(core);
       shown_ = shown;
       ToProto(*job, event_.mutable_job());
+      event_.mutable_job()->set_reason(EscapeInvalidUtf8(reason));
       return true;
     });
   }

@@ -32,6 +32,7 @@ void ToProto(const Job& job, JobDescription* proto) {
   proto->set_output_bytes(job.output_bytes);
   proto->set_checkpoint_ms(job.checkpoints.empty() ? 0 : job.checkpoints.back().taken_ms);
   proto->set_resumed(job.resumed);
+  proto->set_waits(job.Waits());
   if (!IsFinal(job.state)) return;
   proto->set_status(engine::EncodeStatus(job.outcome));
   for (const std::string& statistics : job.statistics) proto->add_statistics(statistics);
@@ -79,6 +80,7 @@ void ToProto(const WorkerOrder& order, ExecutorOrder* proto) {
       proto->set_checkpoints_place(order.checkpoints_place);
       break;
     case WorkerOrder::Kind::kCheckpoint: proto->set_checkpoint(ToLine(order.message)); break;
+    case WorkerOrder::Kind::kSweep: break;  // a message of its own
     case WorkerOrder::Kind::kOutputUntil: proto->set_output_until(order.output_until); break;
     case WorkerOrder::Kind::kCommit:
       proto->mutable_commit()->set_id(order.commit.id);
@@ -86,6 +88,16 @@ void ToProto(const WorkerOrder& order, ExecutorOrder* proto) {
       proto->mutable_commit()->set_valid_ns(order.valid_ns);
       break;
   }
+}
+
+void ToProto(const SweepOrder& order, Sweep* proto) {
+  proto->set_id(order.id);
+  proto->set_dry_run(order.dry_run);
+  proto->mutable_known()->Add(order.known.begin(), order.known.end());
+  proto->mutable_unfinished()->Add(order.unfinished.begin(), order.unfinished.end());
+  proto->set_last(order.last);
+  proto->set_checkpoints_place(order.checkpoints_place);
+  proto->set_master(order.master);
 }
 
 void ToProto(const WorkerDescription& worker, WorkerIntroduction* proto) {

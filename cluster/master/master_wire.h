@@ -17,6 +17,7 @@ void ToProto(const Job& job, JobDescription* proto);
 void ToProto(const JobTransition& transition, Transition* proto);
 void ToProto(const Worker& worker, int64_t now_ns, NodeDescription* proto);
 void ToProto(const WorkerOrder& order, ExecutorOrder* proto);
+void ToProto(const SweepOrder& order, Sweep* proto);
 void ToProto(const WorkerDescription& worker, WorkerIntroduction* proto);
 void ToProto(const ExecutorNews& news, ExecutorReport* proto);
 

@@ -50,7 +50,10 @@ class ConnectedWorker : public StreamEvents<WorkerFrame>,
       outgoing_.pop_front();
     }
     *frame = std::move(next.frame);
-    if (next.order) ToProto(*next.order, frame->mutable_order());
+    if (next.order && next.order->sweep)
+      ToProto(*next.order->sweep, frame->mutable_sweep());
+    else if (next.order)
+      ToProto(*next.order, frame->mutable_order());
     return true;
   }
   // Under the hub's lock: the text of a long program is made when the order is sent.
@@ -88,6 +91,10 @@ class ConnectedWorker : public StreamEvents<WorkerFrame>,
         core.CheckpointsRemoved(frame.removed_checkpoints());
         return true;
       });
+    if (frame.has_swept()) {
+      if (const Status status = CheckMessage(frame.swept()); !status.ok()) return Refuse(status);
+      hub_->sweeps().Take(uuid_, frame.swept());
+    }
     if (frame.goodbye()) {
       Tell([&](MasterCore& core) {
         core.WorkerLeft(uuid_);

@@ -20,6 +20,7 @@ constexpr int64_t kMostCheckpoints = 16;
 constexpr int64_t kMostScriptBytes = 16 << 20;  // with all that it sources
 constexpr int64_t kMostProgressBytes = 64 << 10;
 constexpr int64_t kMostStates = 100;
+constexpr int64_t kMostSwept = 1'000'000;
 constexpr int64_t kMostCertificateBytes = 64 << 10;
 constexpr int64_t kLongestTokenMs = int64_t{3660} * 24 * 3'600'000;
 
@@ -177,6 +178,17 @@ Status CheckMessage(const ExecutorReport& report) {
     HEDDLE_RETURN_IF_ERROR(CheckNumber("WrittenCheckpoint.printed", written.printed(), 0, INT64_MAX));
   }
   return CheckNumber("Exit.silent_ms", report.exit().silent_ms(), 0, INT64_MAX);
+}
+
+Status CheckMessage(const Swept& swept) {
+  HEDDLE_RETURN_IF_ERROR(CheckCount("Swept.items", swept.items_size(), kMostSwept));
+  HEDDLE_RETURN_IF_ERROR(CheckSize("Swept.failure", swept.failure(), 0, kMostPathBytes));
+  for (const GarbageItem& item : swept.items()) {
+    HEDDLE_RETURN_IF_ERROR(CheckSize("GarbageItem.kind", item.kind(), 1, kMostNameBytes));
+    HEDDLE_RETURN_IF_ERROR(CheckSize("GarbageItem.name", item.name(), 1, 2 * kMostPathBytes));
+    HEDDLE_RETURN_IF_ERROR(CheckNumber("GarbageItem.bytes", item.bytes(), 0, INT64_MAX));
+  }
+  return OkStatus();
 }
 
 Status CheckMessage(const Welcome& welcome) {

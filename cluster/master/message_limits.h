@@ -36,6 +36,7 @@ Status CheckMessage(const RotateTokenRequest& request);
 /// (cluster/master/worker_identity.h).
 Status CheckMessage(const WorkerIntroduction& introduction);
 Status CheckMessage(const ExecutorReport& report);
+Status CheckMessage(const Swept& swept);
 /// Of the master to workers.
 Status CheckMessage(const Welcome& welcome);
 Status CheckMessage(const ExecutorOrder& order);

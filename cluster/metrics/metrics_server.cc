@@ -1,141 +1,223 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cluster/metrics/metrics_server.h"
 
-#include <civetweb.h>
+#include <fcntl.h>
+#include <microhttpd.h>
+#include <netdb.h>
+#include <netinet/in.h>
 #include <prometheus/collectable.h>
 #include <prometheus/text_serializer.h>
-#include <unistd.h>
+#include <string.h>
+#include <sys/socket.h>
 
 #include <array>
-#include <exception>
+#include <cerrno>
+#include <chrono>
 #include <iterator>
+#include <optional>
 #include <utility>
 
 #include "cluster/network/address.h"
+#include "cluster/process/repeated_work.h"
+#include "core/environment/descriptor.h"
+#include "core/environment/log.h"
 #include "core/text/utf8.h"
 
 namespace heddle::cluster {
 namespace {
 
 constexpr const char* kTextFormat = "text/plain; version=0.0.4; charset=utf-8";
+constexpr const char* kText = "text/plain; charset=utf-8";
+// Who scrapes is one, and its requests are short.
+constexpr unsigned kThreads = 3;
+constexpr unsigned kMostConnections = 64;
+constexpr size_t kMostBytesOfRequest = 16 << 10;
+constexpr unsigned kIdleSeconds = 5;
+constexpr std::chrono::milliseconds kLookAtCertificate(5'000);
 
-class CivetMetricsServer : public MetricsServer {
+// A socket that listens at the first of the addresses that can be bound; errno of the last one otherwise.
+Descriptor ListenAt(const std::vector<SocketAddress>& addresses) {
+  int error = EADDRNOTAVAIL;
+  for (const SocketAddress& address : addresses) {
+    Descriptor listener(socket(address.family(), SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+    const int yes = 1;
+    if (listener.ok()) setsockopt(listener.get(), SOL_SOCKET, SO_REUSEADDR, &yes, sizeof(yes));
+    if (listener.ok() && bind(listener.get(), address.get(), address.size) == 0 &&
+        listen(listener.get(), SOMAXCONN) == 0)
+      return listener;
+    error = errno;
+  }
+  errno = error;
+  return Descriptor();
+}
+
+std::string NameOf(const sockaddr* address, socklen_t size) {
+  std::array<char, NI_MAXHOST> host{};
+  std::array<char, NI_MAXSERV> port{};
+  if (getnameinfo(address, size, host.data(), host.size(), port.data(), port.size(),
+                  NI_NUMERICHOST | NI_NUMERICSERV) != 0)
+    return "";
+  return fmt::format("{}:{}", host.data(), port.data());
+}
+
+class MicrohttpdServer : public MetricsServer {
  public:
-  explicit CivetMetricsServer(Sources sources) : sources_(std::move(sources)) {}
-  ~CivetMetricsServer() override {
-    if (context_ != nullptr) mg_stop(context_);
+  MicrohttpdServer(TlsFiles tls, Sources sources) : tls_(std::move(tls)), sources_(std::move(sources)) {}
+  ~MicrohttpdServer() override {
+    looks_.reset();
+    if (daemon_ != nullptr) MHD_stop_daemon(daemon_);
   }
 
   Status Listen(const std::string& address) {
-    const size_t colon = address.rfind(':');
-    const std::string host = address.substr(0, colon);
-    // Few threads: who scrapes is one, and its requests are short.
-    const char* options[] = {"listening_ports",
-                             address.c_str(),
-                             "num_threads",
-                             "3",
-                             "request_timeout_ms",
-                             "5000",
-                             "enable_keep_alive",
-                             "no",
-                             "enable_directory_listing",
-                             "no",
-                             nullptr};
-    std::array<char, 256> text{};
-    mg_error_data error{nullptr, text.data(), text.size()};
-    mg_init_data init{nullptr, this, options};
-    context_ = mg_start2(&init, &error);
-    if (context_ == nullptr) return Unavailable("cannot listen on {} for metrics: {}", address, text.data());
-    mg_set_request_handler(context_, "/metrics$", &Metrics, this);
-    mg_set_request_handler(context_, "/healthz$", &Health, this);
-    mg_set_request_handler(context_, "/readyz$", &Readiness, this);
-    mg_set_request_handler(context_, "/", &Other, this);
-    mg_server_port port{};
-    mg_get_server_ports(context_, 1, &port);
-    address_ = fmt::format("{}:{}", host, port.port);
+    HEDDLE_ASSIGN_OR_RETURN(texts_, ReadTlsFiles(tls_));
+    HEDDLE_ASSIGN_OR_RETURN(const std::vector<SocketAddress> addresses, Resolve(address));
+    listener_ = ListenAt(addresses);
+    if (!listener_.ok() || !StartDaemon())
+      return Unavailable("cannot listen on {} for metrics: {}", address, strerror(errno));
+    SocketAddress bound;
+    bound.size = sizeof(bound.storage);
+    getsockname(listener_.get(), bound.get(), &bound.size);
+    const std::string name = NameOf(bound.get(), bound.size);
+    address_ = address.substr(0, address.rfind(':')) + name.substr(name.rfind(':'));
+    if (!tls_.certificate.empty()) looks_.emplace(kLookAtCertificate, kLookAtCertificate, [this] { Look(); });
     return OkStatus();
   }
 
   const std::string& address() const override { return address_; }
 
  private:
-  static int Answer(mg_connection* connection, int code, const char* reason, const char* type,
-                    const std::string& body, const char* header = "") {
-    mg_printf(connection,
-              "HTTP/1.1 %d %s\r\nContent-Type: %s\r\nContent-Length: %zu\r\nConnection: close\r\n"
-              "X-Content-Type-Options: nosniff\r\nCache-Control: no-store\r\n%s\r\n",
-              code, reason, type, body.size(), header);
-    mg_write(connection, body.data(), body.size());
-    return code;
+  // The daemon owns a copy of the socket that listens; connections that come between two daemons wait in it.
+  bool StartDaemon() {
+    const int listener = fcntl(listener_.get(), F_DUPFD_CLOEXEC, 0);
+    if (listener < 0) return false;
+    const bool has_tls = !texts_.certificate.empty();
+    const unsigned flags =
+        MHD_USE_AUTO | MHD_USE_INTERNAL_POLLING_THREAD | MHD_USE_ITC | (has_tls ? unsigned{MHD_USE_TLS} : 0U);
+    std::vector<MHD_OptionItem> tls;
+    if (has_tls) {
+      tls.push_back({MHD_OPTION_HTTPS_MEM_KEY, 0, texts_.key.data()});
+      tls.push_back({MHD_OPTION_HTTPS_MEM_CERT, 0, texts_.certificate.data()});
+      tls.push_back({MHD_OPTION_HTTPS_PRIORITIES, 0, const_cast<char*>("NORMAL:-VERS-TLS1.0:-VERS-TLS1.1")});
+    }
+    tls.push_back({MHD_OPTION_END, 0, nullptr});
+    daemon_ = MHD_start_daemon(flags, 0, nullptr, nullptr, &Answer, this, MHD_OPTION_LISTEN_SOCKET, listener,
+                               MHD_OPTION_THREAD_POOL_SIZE, kThreads, MHD_OPTION_CONNECTION_LIMIT,
+                               kMostConnections, MHD_OPTION_CONNECTION_MEMORY_LIMIT, kMostBytesOfRequest,
+                               MHD_OPTION_CONNECTION_TIMEOUT, kIdleSeconds, MHD_OPTION_ARRAY, tls.data(),
+                               MHD_OPTION_END);
+    return daemon_ != nullptr;
   }
 
-  // Others than GET and HEAD change nothing here: there is nothing to change.
-  static bool IsRead(mg_connection* connection) {
-    const std::string_view method = mg_get_request_info(connection)->request_method;
-    return method == "GET" || method == "HEAD";
+  // Another certificate is shown to whoever connects from now on; files that do not fit leave what there was.
+  void Look() {
+    Result<TlsTexts> texts = ReadTlsFiles(tls_);
+    if (!texts.ok() || (texts->certificate == texts_.certificate && texts->key == texts_.key)) return;
+    TlsTexts before = std::exchange(texts_, *std::move(texts));
+    close(MHD_quiesce_daemon(daemon_));
+    MHD_stop_daemon(daemon_);
+    if (StartDaemon()) return;
+    HEDDLE_LOG(kError, "the new certificate of metrics is of no use", {"file", tls_.certificate});
+    texts_ = std::move(before);
+    StartDaemon();
   }
 
-  grpc::Status Admits(mg_connection* connection) const {
+  static MHD_Result Reply(MHD_Connection* connection, unsigned code, const char* type,
+                          const std::string& body, bool asks_for_token = false) {
+    MHD_Response* const response =
+        MHD_create_response_from_buffer(body.size(), const_cast<char*>(body.data()), MHD_RESPMEM_MUST_COPY);
+    if (response == nullptr) return MHD_NO;
+    MHD_add_response_header(response, "Content-Type", type);
+    MHD_add_response_header(response, "Connection", "close");
+    MHD_add_response_header(response, "X-Content-Type-Options", "nosniff");
+    MHD_add_response_header(response, "Cache-Control", "no-store");
+    if (asks_for_token) MHD_add_response_header(response, "WWW-Authenticate", "Bearer");
+    const MHD_Result queued = MHD_queue_response(connection, code, response);
+    MHD_destroy_response(response);
+    return queued;
+  }
+
+  // Asked twice: when the headers are here, then for the reply.
+  static MHD_Result Answer(void* self, MHD_Connection* connection, const char* url, const char* method,
+                           const char*, const char*, size_t* bytes_of_body, void** state) {
+    // Others than GET and HEAD change nothing here: there is nothing to change.
+    if (const std::string_view asks = method; asks != "GET" && asks != "HEAD")
+      return Reply(connection, MHD_HTTP_METHOD_NOT_ALLOWED, kText, "GET only\n");
+    if (*state == nullptr) {
+      *state = self;
+      return MHD_YES;
+    }
+    if (*bytes_of_body != 0) {  // of no use to anybody
+      *bytes_of_body = 0;
+      return MHD_YES;
+    }
+    const auto* const server = static_cast<const MicrohttpdServer*>(self);
+    const std::string_view path = url;
+    if (path == "/metrics") return server->Metrics(connection);
+    if (path == "/healthz") return Reply(connection, MHD_HTTP_OK, kText, "ok\n");
+    if (path == "/readyz") return server->Readiness(connection);
+    return Reply(connection, MHD_HTTP_NOT_FOUND, kText, "there are /metrics, /healthz and /readyz\n");
+  }
+
+  static const char* AuthorizationOf(MHD_Connection* connection) {
+    return MHD_lookup_connection_value(connection, MHD_HEADER_KIND, "Authorization");
+  }
+
+  grpc::Status Admits(MHD_Connection* connection) const {
     if (!sources_.admits) return grpc::Status::OK;
-    const char* const shown = mg_get_header(connection, "Authorization");
-    const mg_request_info* const request = mg_get_request_info(connection);
-    return sources_.admits(shown == nullptr ? "" : shown,
-                           fmt::format("{}:{}", request->remote_addr, request->remote_port));
+    const MHD_ConnectionInfo* const info =
+        MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CLIENT_ADDRESS);
+    const sockaddr* const peer = info == nullptr ? nullptr : info->client_addr;
+    const socklen_t size =
+        peer != nullptr && peer->sa_family == AF_INET6 ? sizeof(sockaddr_in6) : sizeof(sockaddr_in);
+    const char* const shown = AuthorizationOf(connection);
+    return sources_.admits(shown == nullptr ? "" : shown, peer == nullptr ? "" : NameOf(peer, size));
   }
 
-  static int Metrics(mg_connection* connection, void* self) {
-    if (!IsRead(connection)) return Refuse(connection);
-    const grpc::Status admitted = static_cast<CivetMetricsServer*>(self)->Admits(connection);
-    if (admitted.error_code() == grpc::StatusCode::UNAUTHENTICATED)
-      return Answer(connection, 401, "Unauthorized", "text/plain; charset=utf-8",
-                    EscapeForTerminal(admitted.error_message()) + "\n", "WWW-Authenticate: Bearer\r\n");
-    if (!admitted.ok())
-      return Answer(connection, 403, "Forbidden", "text/plain; charset=utf-8",
-                    EscapeForTerminal(admitted.error_message()) + "\n");
+  MHD_Result Metrics(MHD_Connection* connection) const {
+    const grpc::Status admitted = Admits(connection);
+    if (!admitted.ok()) {
+      const bool is_unknown = admitted.error_code() == grpc::StatusCode::UNAUTHENTICATED;
+      const unsigned code = is_unknown ? MHD_HTTP_UNAUTHORIZED
+                            : admitted.error_code() == grpc::StatusCode::UNAVAILABLE
+                                ? MHD_HTTP_SERVICE_UNAVAILABLE
+                                : MHD_HTTP_FORBIDDEN;
+      return Reply(connection, code, kText, EscapeForTerminal(admitted.error_message()) + "\n", is_unknown);
+    }
     std::vector<prometheus::MetricFamily> families;
-    for (const auto& collectable : static_cast<CivetMetricsServer*>(self)->sources_.collectables) {
+    for (const auto& collectable : sources_.collectables) {
       std::vector<prometheus::MetricFamily> more = collectable->Collect();
       families.insert(families.end(), std::make_move_iterator(more.begin()),
                       std::make_move_iterator(more.end()));
     }
-    return Answer(
-        connection, 200, "OK", kTextFormat,
+    return Reply(
+        connection, MHD_HTTP_OK, kTextFormat,
         static_cast<const prometheus::Serializer&>(prometheus::TextSerializer()).Serialize(families));
   }
 
-  static int Health(mg_connection* connection, void*) {
-    return IsRead(connection) ? Answer(connection, 200, "OK", "text/plain", "ok\n") : Refuse(connection);
-  }
-
-  static int Readiness(mg_connection* connection, void* self) {
-    if (!IsRead(connection)) return Refuse(connection);
-    const auto* const server = static_cast<CivetMetricsServer*>(self);
-    const Status status = server->sources_.ready();
-    if (status.ok()) return Answer(connection, 200, "OK", "text/plain", "ready\n");
+  MHD_Result Readiness(MHD_Connection* connection) const {
+    const Status status = sources_.ready();
+    if (status.ok()) return Reply(connection, MHD_HTTP_OK, kText, "ready\n");
     // Whoever looks without a token, as what balances load does, learns that it is not ready, and not why.
-    const bool shows_none = server->sources_.admits && mg_get_header(connection, "Authorization") == nullptr;
-    const bool sees_why = !shows_none && server->Admits(connection).ok();
-    return Answer(connection, 503, "Service Unavailable", "text/plain; charset=utf-8",
-                  (sees_why ? EscapeForTerminal(status.message()) : "not ready") + "\n");
+    const bool shows_none = sources_.admits && AuthorizationOf(connection) == nullptr;
+    const bool sees_why = !shows_none && Admits(connection).ok();
+    return Reply(connection, MHD_HTTP_SERVICE_UNAVAILABLE, kText,
+                 (sees_why ? EscapeForTerminal(status.message()) : "not ready") + "\n");
   }
 
-  static int Refuse(mg_connection* connection) {
-    return Answer(connection, 405, "Method Not Allowed", "text/plain", "GET only\n");
-  }
-
-  static int Other(mg_connection* connection, void*) {
-    return Answer(connection, 404, "Not Found", "text/plain", "there are /metrics, /healthz and /readyz\n");
-  }
-
+  const TlsFiles tls_;
   const Sources sources_;
-  mg_context* context_ = nullptr;
+  Descriptor listener_;
   std::string address_;
+  TlsTexts texts_;  // of the daemon; those of the thread that looks, once there is one
+  MHD_Daemon* daemon_ = nullptr;
+  std::optional<RepeatedWork> looks_;
 };
 
 }  // namespace
 
-Result<std::unique_ptr<MetricsServer>> MetricsServer::Start(const std::string& address, Sources sources) {
-  auto server = std::make_unique<CivetMetricsServer>(std::move(sources));
+Result<std::unique_ptr<MetricsServer>> MetricsServer::Start(const std::string& address, const TlsFiles& tls,
+                                                            Sources sources) {
+  auto server = std::make_unique<MicrohttpdServer>(tls, std::move(sources));
   HEDDLE_RETURN_IF_ERROR(server->Listen(address));
   return std::unique_ptr<MetricsServer>(std::move(server));
 }

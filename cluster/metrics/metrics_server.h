@@ -9,6 +9,7 @@
 #include <string_view>
 #include <vector>
 
+#include "cluster/network/tls_files.h"
 #include "core/status.h"
 
 namespace prometheus {
@@ -25,12 +26,15 @@ class MetricsServer {
     std::vector<std::shared_ptr<prometheus::Collectable>> collectables;  ///< Asked at every scrape.
     std::function<Status()> ready;  ///< Not Ok: why the process cannot do its work now.
     /// Whether who shows this value of the header "Authorization" may see the numbers, and why the process is
-    /// not ready. UNAUTHENTICATED without a token that is known, PERMISSION_DENIED for one of another role.
-    /// Empty: everybody may.
+    /// not ready. UNAUTHENTICATED without a token that is known, PERMISSION_DENIED for one of another role,
+    /// UNAVAILABLE when nobody can tell at present. Empty: everybody may.
     std::function<grpc::Status(std::string_view authorization, const std::string& peer)> admits;
   };
   /// Listens on HOST:PORT (port 0: any) when it returns. kUnavailable when the address cannot be bound.
-  static Result<std::unique_ptr<MetricsServer>> Start(const std::string& address, Sources sources);
+  /// `tls`: certificate and key of HTTPS, which are read again within seconds of a change; empty for plain
+  /// HTTP; errors as of ReadTlsFiles.
+  static Result<std::unique_ptr<MetricsServer>> Start(const std::string& address, const TlsFiles& tls,
+                                                      Sources sources);
   virtual ~MetricsServer() = default;  ///< Waits for the answers in progress.
   virtual const std::string& address() const = 0;
 };

@@ -3,9 +3,9 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <poll.h>
 #include <stddef.h>
 #include <string.h>
+#include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <sys/socket.h>
 #include <sys/un.h>
@@ -14,9 +14,12 @@
 #include <algorithm>
 #include <array>
 #include <atomic>
-#include <list>
+#include <iterator>
 #include <mutex>
+#include <string_view>
 #include <thread>
+#include <unordered_map>
+#include <unordered_set>
 #include <utility>
 #include <vector>
 
@@ -28,7 +31,7 @@ namespace {
 struct Connection {
   std::string name;
   RelayDirection in, out;
-  bool is_admitted = false;
+  std::array<uint32_t, 2> events = {};  // what epoll waits for at in.from and out.from
 };
 
 class UnixRelayImpl : public UnixRelay {
@@ -37,16 +40,21 @@ class UnixRelayImpl : public UnixRelay {
   ~UnixRelayImpl() override {
     if (thread_.joinable()) {
       ends_ = true;
-      Wake();
+      const uint64_t one = 1;
+      (void)!write(wake_, &one, sizeof(one));
       thread_.join();
     }
-    for (const Connection& connection : connections_) Close(connection);
+    for (const auto& [number, connection] : connections_) Close(connection);
     if (wake_ >= 0) close(wake_);
+    if (epoll_ >= 0) close(epoll_);
   }
 
   Status Start() {
     wake_ = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-    if (wake_ < 0) return Unavailable("cannot listen on a unix socket: {}", strerror(errno));
+    epoll_ = epoll_create1(EPOLL_CLOEXEC);
+    uint32_t none = 0;
+    if (wake_ < 0 || epoll_ < 0 || !WaitAt(wake_, kWake, EPOLLIN, &none))
+      return Unavailable("cannot listen on a unix socket: {}", strerror(errno));
     thread_ = std::thread([this] { Run(); });
     return OkStatus();
   }
@@ -64,87 +72,88 @@ class UnixRelayImpl : public UnixRelay {
         if (fd >= 0) close(fd);
       return -1;
     }
-    {
-      const std::lock_guard lock(mutex_);
-      Connection& joined = connections_.emplace_back();
-      joined.name = name;
-      joined.in.from = joined.out.to = connection;
-      joined.in.to = joined.out.from = pair[1];
-    }
-    Wake();
-    return pair[0];
+    const std::lock_guard lock(mutex_);
+    const uint64_t number = ++last_number_;
+    Connection& joined = connections_[number];
+    joined.name = name;
+    joined.in.from = joined.out.to = connection;
+    joined.in.to = joined.out.from = pair[1];
+    newcomers_.insert(name);
+    if (WaitFor(number, &joined)) return pair[0];
+    End(number);
+    close(pair[0]);
+    return -1;
   }
 
   void Admit(const std::string& name) override {
     const std::lock_guard lock(mutex_);
-    for (Connection& connection : connections_)
-      if (connection.name == name) connection.is_admitted = true;
+    newcomers_.erase(name);
   }
 
   int TakeTalkers() override { return talkers_.exchange(0); }
 
   bool HasNewcomers() const override {
     const std::lock_guard lock(mutex_);
-    return std::any_of(connections_.begin(), connections_.end(),
-                       [](const Connection& connection) { return !connection.is_admitted; });
+    return !newcomers_.empty();
   }
   std::vector<std::string> Newcomers(size_t most) const override {
     const std::lock_guard lock(mutex_);
-    std::vector<std::string> names;
-    for (const Connection& connection : connections_)
-      if (!connection.is_admitted && names.size() < most) names.push_back(connection.name);
-    return names;
+    const auto some = static_cast<std::ptrdiff_t>(std::min(most, newcomers_.size()));
+    return {newcomers_.begin(), std::next(newcomers_.begin(), some)};
   }
 
  private:
+  static constexpr uint64_t kWake = 0;  // connections are counted from 1
+
   static void Close(const Connection& connection) {
     close(connection.in.from);
     close(connection.in.to);
   }
 
-  void Wake() const {
-    const uint64_t one = 1;
-    (void)!write(wake_, &one, sizeof(one));
+  // Has epoll wait for `events` at a descriptor, at which it has waited for `*before`. It reports that a side
+  // has hung up in any case, again and again, but of no descriptor that it does not know.
+  bool WaitAt(int fd, uint64_t number, uint32_t events, uint32_t* before) const {
+    if (events == *before) return true;
+    epoll_event event = {};
+    event.events = events;
+    event.data.u64 = number;
+    const int change = *before == 0 ? EPOLL_CTL_ADD : events == 0 ? EPOLL_CTL_DEL : EPOLL_CTL_MOD;
+    *before = events;
+    return epoll_ctl(epoll_, change, fd, &event) == 0;
   }
-
-  // What to wait for at the two descriptors of each connection, in order.
-  std::vector<pollfd> WaitedFor() const {
-    std::vector<pollfd> polled = {{wake_, POLLIN, 0}};
-    const std::lock_guard lock(mutex_);
-    for (const Connection& connection : connections_) {
-      for (const int16_t side : {0, 1}) {
-        const RelayDirection& read = side == 0 ? connection.in : connection.out;
-        const int16_t events = read.Events(side == 0 ? connection.out : connection.in);
-        // poll() reports that a side has hung up in any case, again and again, but of no descriptor.
-        polled.push_back({events != 0 ? read.from : -1, events, 0});
-      }
-    }
-    return polled;
+  bool WaitFor(uint64_t number, Connection* connection) const {
+    const RelayDirection& in = connection->in;
+    const RelayDirection& out = connection->out;
+    return WaitAt(in.from, number, static_cast<uint32_t>(in.Events(out)), &connection->events[0]) &&
+           WaitAt(out.from, number, static_cast<uint32_t>(out.Events(in)), &connection->events[1]);
   }
 
   void Run() {
+    std::array<epoll_event, 64> events = {};
     while (!ends_) {
-      std::vector<pollfd> polled = WaitedFor();
-      if (poll(polled.data(), polled.size(), -1) < 0) continue;  // a signal
-      uint64_t woken = 0;
-      if (polled[0].revents != 0) (void)!read(wake_, &woken, sizeof(woken));
+      const int count = epoll_wait(epoll_, events.data(), static_cast<int>(events.size()), -1);
       const std::lock_guard lock(mutex_);
-      // Connections that have joined since stand behind those that were polled.
-      auto connection = connections_.begin();
-      for (size_t i = 1; i < polled.size(); i += 2) {
-        const bool is_quiet = polled[i].revents == 0 && polled[i + 1].revents == 0;
-        const bool moves = is_quiet || Move(&*connection);
-        if (!moves) Close(*connection);
-        connection = moves ? std::next(connection) : connections_.erase(connection);
+      for (int i = 0; i < count; ++i) {
+        const uint64_t number = events[static_cast<size_t>(i)].data.u64;
+        const auto found = connections_.find(number);  // none: its other side has just ended it
+        if (found == connections_.end()) continue;
+        if (!Move(&found->second) || !WaitFor(number, &found->second)) End(number);
       }
     }
+  }
+
+  void End(uint64_t number) {
+    const auto found = connections_.find(number);
+    Close(found->second);
+    newcomers_.erase(found->second.name);
+    connections_.erase(found);
   }
 
   // False when the connection is over.
   bool Move(Connection* connection) {
-    const auto all = [](const std::vector<char>&) { return true; };
+    const auto all = [](std::string_view) { return true; };
     if (!connection->in.Move(all) || !connection->out.Move(all)) return false;
-    if (!connection->is_admitted && connection->in.passed > most_bytes_) {
+    if (connection->in.passed > most_bytes_ && newcomers_.contains(connection->name)) {
       ++talkers_;
       return false;
     }
@@ -153,10 +162,13 @@ class UnixRelayImpl : public UnixRelay {
 
   const int64_t most_bytes_;
   int wake_ = -1;
+  int epoll_ = -1;
   std::atomic<bool> ends_ = false;
   std::atomic<int> talkers_ = 0;
   mutable std::mutex mutex_;
-  std::list<Connection> connections_;  // removed by the thread alone
+  std::unordered_map<uint64_t, Connection> connections_;  // by their numbers; removed by the thread alone
+  uint64_t last_number_ = kWake;
+  std::unordered_set<std::string> newcomers_;  // names of those that are not admitted
   std::thread thread_;
 };
 

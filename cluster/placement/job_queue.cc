@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cluster/placement/job_queue.h"
 
-#include <iterator>
 #include <queue>
 #include <tuple>
 #include <vector>
@@ -19,7 +18,7 @@ void JobQueue::Add(const Waiting& job) {
 
 void JobQueue::Remove(const Waiting& job) {
   const auto users = by_priority_.find(job.priority);
-  HEDDLE_CHECK(users != by_priority_.end() && users->second[job.user][job.demand].jobs.erase(job.number) == 1,
+  HEDDLE_CHECK(users != by_priority_.end() && users->second[job.user][job.demand].jobs.erase(job.number),
                "only a job that waits can stop waiting");
   Groups& groups = users->second[job.user];
   if (groups[job.demand].jobs.empty()) groups.erase(job.demand);
@@ -111,8 +110,7 @@ int64_t JobQueue::Before(const Waiting& job,
       if (theirs > own) continue;
       for (const auto& [demand, group] : groups) {
         const bool by_number = priority == job.priority && theirs == own;
-        before += by_number ? std::distance(group.jobs.begin(), group.jobs.lower_bound(job.number))
-                            : static_cast<int64_t>(group.jobs.size());
+        before += static_cast<int64_t>(by_number ? group.jobs.order_of_key(job.number) : group.jobs.size());
       }
     }
   }

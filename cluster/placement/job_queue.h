@@ -2,6 +2,8 @@
 #pragma once
 
 #include <cstdint>
+#include <ext/pb_ds/assoc_container.hpp>
+#include <ext/pb_ds/tree_policy.hpp>
 #include <functional>
 #include <map>
 #include <set>
@@ -27,9 +29,12 @@ class JobQueue {
 
     friend bool operator==(const Waiting&, const Waiting&) = default;
   };
+  /// Numbers of jobs in order, which tells how many come before one without a walk over them.
+  using Numbers = __gnu_pbds::tree<int64_t, __gnu_pbds::null_type, std::less<int64_t>,
+                                   __gnu_pbds::rb_tree_tag, __gnu_pbds::tree_order_statistics_node_update>;
   /// What all jobs of one user, priority and demand have in common.
   struct Group {
-    std::set<int64_t> jobs;
+    Numbers jobs;
     /// Since when there have been workers enough for one of them, busy or not, as the visitor says.
     int64_t able_since_ns = kNever;
   };

@@ -65,7 +65,7 @@ void SystemdNotifier::Ready(const std::string& state) {
   Send("READY=1\nSTATUS=" + EscapeForTerminal(state));
 }
 
-void SystemdNotifier::Turn(const std::string& state) {
+void SystemdNotifier::Ping(const std::string& state) {
   if (!is_there()) return;
   const std::lock_guard lock(mutex_);
   std::string message;

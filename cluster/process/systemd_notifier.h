@@ -25,12 +25,12 @@ class SystemdNotifier {
   void Ready(const std::string& state);
   /// The loop that matters has come round: WATCHDOG=1, at most four times in the time that the watchdog
   /// allows, and STATUS= where that has changed.
-  void Turn(const std::string& state);
+  void Ping(const std::string& state);
   /// It is about to end: STOPPING=1.
   void Stopping();
 
   bool is_there() const { return !socket_.empty(); }
-  /// How often Turn is to be called: a quarter of what the watchdog allows, 2 s at most.
+  /// How often Ping is to be called: a quarter of what the watchdog allows, 2 s at most.
   std::chrono::milliseconds pause() const;
 
  private:

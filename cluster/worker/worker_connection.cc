@@ -89,11 +89,15 @@ bool WorkerConnection::NextFrame(WorkerFrame* frame) {
   }
   const std::optional<std::string> removed = executors_->NextRemoved();
   if (removed) frame->set_removed_checkpoints(*removed);
-  return removed.has_value();
+  if (removed) return true;
+  std::optional<Swept> swept = executors_->NextSwept();
+  if (swept) *frame->mutable_swept() = *std::move(swept);
+  return swept.has_value();
 }
 
 void WorkerConnection::OnFrame(WorkerFrame& frame) {
   if (frame.has_order()) return executors_->Obey(frame.order());
+  if (frame.has_sweep()) return executors_->Sweep(frame.sweep());
   const Status welcome = frame.has_welcome() ? CheckMessage(frame.welcome()) : OkStatus();
   {
     const std::lock_guard lock(mutex_);

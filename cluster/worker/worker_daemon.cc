@@ -11,10 +11,11 @@
 #include "cluster/executor/isolation.h"
 #include "cluster/master/worker_identity.h"
 #include "cluster/metrics/metrics_server.h"
+#include "cluster/network/address.h"
 #include "cluster/network/unreachable.h"
-#include "cluster/security/grpc_hello.h"
 #include "cluster/security/rpc_security.h"
 #include "cluster/security/token.h"
+#include "cluster/worker/master_tokens.h"
 #include "cluster/worker/worker_connection.h"
 #include "cluster/worker/worker_metrics.h"
 #include "core/environment/clock.h"
@@ -30,7 +31,7 @@ constexpr int64_t kNsPerMs = 1'000'000;
 constexpr int64_t kFirstPauseMs = 50;
 constexpr int64_t kLongestPauseMs = 5'000;
 constexpr int64_t kGoodbyeMs = 2'000;
-constexpr int64_t kLongestTurnMs = 2'000;    // its loop comes round so often at least
+constexpr int64_t kLongestPingMs = 2'000;    // its loop comes round so often at least
 constexpr int64_t kWelcomeMs = 10'000;       // how long a master may take to answer a worker
 constexpr int64_t kFirstPatienceMs = 5'000;  // master and workers may be started by the same script
 
@@ -57,6 +58,7 @@ class Daemon {
          const std::string& confinement)
       : options_(options),
         identity_(std::move(identity)),
+        tokens_(options.find_master, options.metrics_token),
         executors_(executors, [this] { WakeConnection(); }) {
     description_.secret = identity_.secret;
     description_.place = identity_.place;
@@ -94,14 +96,15 @@ class Daemon {
                                           [this] { return IsReady().ok(); }),
                             ProcessMetrics()};
     sources.ready = [this] { return IsReady(); };
-    if (!options_.metrics_token.empty())
-      sources.admits = [expected = "Bearer " + options_.metrics_token](std::string_view shown,
-                                                                       const std::string& peer) {
-        if (EqualInConstantTime(shown, expected)) return grpc::Status::OK;
-        HEDDLE_LOG(kWarning, "metrics refused: another token, or none", {"peer", peer});
-        return grpc::Status(grpc::StatusCode::UNAUTHENTICATED, "it is not the token of --metrics-token-file");
+    if (!options_.metrics_token.empty() || !IsLocalAddress(options_.metrics_listen))
+      sources.admits = [this](std::string_view shown, const std::string& peer) {
+        const grpc::Status admitted = tokens_.MaySeeMetrics(shown);
+        if (!admitted.ok())
+          HEDDLE_LOG(kWarning, "metrics refused", {"peer", peer}, {"why", admitted.error_message()});
+        return admitted;
       };
-    HEDDLE_ASSIGN_OR_RETURN(metrics_, MetricsServer::Start(options_.metrics_listen, std::move(sources)));
+    HEDDLE_ASSIGN_OR_RETURN(
+        metrics_, MetricsServer::Start(options_.metrics_listen, options_.metrics_tls, std::move(sources)));
     if (options_.metrics_listening) options_.metrics_listening(metrics_->address());
     return OkStatus();
   }
@@ -150,7 +153,7 @@ class Daemon {
       Pause(pause_ms / 2 + static_cast<int64_t>(SystemRandom().Below(static_cast<uint64_t>(pause_ms))));
       // Well within a lease: a master that was away gives the workers that it knew one to come back.
       pause_ms = std::min({2 * pause_ms, kLongestPauseMs, std::max(lease_ms_ / 4, kFirstPauseMs)});
-      Turn(ever_connected ? "lost its master and looks for it" : "looks for a master");
+      Ping(ever_connected ? "lost its master and looks for it" : "looks for a master");
       if (Stopped()) return OkStatus();
     }
   }
@@ -235,7 +238,7 @@ class Daemon {
     std::unique_lock lock(mutex_);
     for (;;) {
       lock.unlock();
-      Turn(greeted ? "works for " + channel_address_ : "waits for the answer of " + channel_address_);
+      Ping(greeted ? "works for " + channel_address_ : "waits for the answer of " + channel_address_);
       lock.lock();
       const WorkerConnection::State state = connection.state();
       if (state.closed) return true;
@@ -248,7 +251,7 @@ class Daemon {
         return false;
       }
       if (!state.lease_ms) {
-        changed_.wait_for(lock, milliseconds(std::min(left_ms, kLongestTurnMs)));
+        changed_.wait_for(lock, milliseconds(std::min(left_ms, kLongestPingMs)));
         continue;
       }
       lease_ms_ = *state.lease_ms;
@@ -263,7 +266,7 @@ class Daemon {
       if (heartbeat_ms == 0)
         heartbeat_ms = NowMs() + quarter -
                        static_cast<int64_t>(SystemRandom().Below(static_cast<uint64_t>(quarter / 10 + 1)));
-      const int64_t wait_ms = std::min({heartbeat_ms - NowMs(), left_ms, kLongestTurnMs});
+      const int64_t wait_ms = std::min({heartbeat_ms - NowMs(), left_ms, kLongestPingMs});
       const bool woken = changed_.wait_for(lock, milliseconds(std::max<int64_t>(wait_ms, 0)),
                                            [&] { return connection.state().closed || !stop_.ok(); });
       if (woken || NowMs() < heartbeat_ms) continue;
@@ -296,8 +299,8 @@ class Daemon {
     }
     if (connection != nullptr) connection->Wake();
   }
-  void Turn(const std::string& state) const {
-    if (options_.turn) options_.turn(state);
+  void Ping(const std::string& state) const {
+    if (options_.ping) options_.ping(state);
   }
   void Pause(int64_t ms) {
     std::unique_lock lock(mutex_);
@@ -321,6 +324,7 @@ class Daemon {
   bool joins_ = false;        // by a token: no master has let in the identity yet
   int64_t heard_ms_ = 0;      // when the last frame was sent that a master has answered
   int64_t lease_ms_ = kLongestPauseMs * 4;
+  MasterTokens tokens_;
   std::mutex connection_mutex_;
   std::weak_ptr<WorkerConnection> connection_;
   WorkerExecutors executors_;  // behind the others: its threads use the rest

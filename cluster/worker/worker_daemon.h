@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "cluster/client/client.h"
+#include "cluster/network/tls_files.h"
 #include "cluster/placement/membership.h"
 #include "core/status.h"
 #include "engine/session/cancellation.h"
@@ -33,9 +34,11 @@ struct WorkerOptions {
   int64_t patience_ms = 600'000;          ///< How long it goes on without a master.
   /// Called whenever the loop that keeps the lease comes round, every few seconds, with what it is at; may be
   /// empty. A worker that hangs does not call it.
-  std::function<void(const std::string& state)> turn;
+  std::function<void(const std::string& state)> ping;
   std::string metrics_listen;  ///< HOST:PORT of metrics and health (MetricsServer); "": none.
-  std::string metrics_token;   ///< That who asks for metrics has to show; "": none.
+  TlsFiles metrics_tls;        ///< Certificate and key of that port; empty: plain HTTP.
+  /// A token that lets see metrics beside those of the master (MasterTokens); "": none.
+  std::string metrics_token;
   std::function<void(const std::string& address)> metrics_listening;  ///< Called with where they are.
 };
 

@@ -16,6 +16,7 @@
 #include "cluster/executor/log_tail.h"
 #include "cluster/master/job_attempt.h"
 #include "cluster/process/control_group.h"
+#include "cluster/worker/worker_sweeper.h"
 #include "proto/master.pb.h"
 
 namespace heddle::cluster {
@@ -51,6 +52,9 @@ class WorkerExecutors {
   std::vector<ExecutorNews> Introduce();
   /// The next report to send, if there is one.
   std::optional<ExecutorNews> NextReport();
+  /// Removes what executors that are gone have left over.
+  void Sweep(const heddle::Sweep& order) { sweeper_.Sweep(order); }
+  std::optional<Swept> NextSwept() { return sweeper_.NextSwept(); }
   /// A folder of checkpoints that is gone as the master has asked, which it has not been told.
   std::optional<std::string> NextRemoved();
   void KillAll();
@@ -102,6 +106,7 @@ class WorkerExecutors {
   Counts counts_;  // but for what is here now
   std::map<Key, std::shared_ptr<Record>> records_;
   std::vector<std::string> removed_;  // folders of checkpoints
+  WorkerSweeper sweeper_{options_.log_folder, options_.spill_folder, [this] { changed_(); }};
   CheckpointRemover remover_{[this](const std::string& folder) { OnRemoved(folder); }};
 };
 

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
 #include <utility>
 
 #include "compiler/optimize/defined.h"
@@ -15,6 +16,11 @@ namespace {
 bool IsLoop(const Block& block) {
   return block.kind == Block::Kind::kWhile || block.kind == Block::Kind::kFor ||
          block.kind == Block::Kind::kParallelFor;
+}
+
+bool HasLoop(const Block& block) {
+  return IsLoop(block) || std::any_of(block.body.begin(), block.body.end(), HasLoop) ||
+         std::any_of(block.otherwise.begin(), block.otherwise.end(), HasLoop);
 }
 
 class Compressor {
@@ -74,7 +80,8 @@ Status CompressBeforeLoops(Program* program) {
   for (const GivenVariable& given : program->given) defined.insert(given.name);
   compressor.Visit(program->main, std::move(defined));
   for (auto& [name, function] : program->functions) {
-    if (CallsItself(*program, name)) continue;
+    const bool has_loop = std::any_of(function.body.begin(), function.body.end(), HasLoop);
+    if (!has_loop || CallsItself(*program, name)) continue;
     SharedNames parameters;
     for (const Parameter& parameter : function.parameters) parameters.insert(parameter.name);
     compressor.Visit(function.body, std::move(parameters));

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+
 #include "compiler/optimize/pass.h"
 #include "compiler/optimize/storage.h"
 #include "core/programs/for_each_block.h"
@@ -35,6 +37,13 @@ Status ReadThroughStorage(Program* program) {
   };
   ForEachBlock(program->main, [&](Block& block) { read_through(block.graph, true); });
   for (auto& [name, function] : program->functions) {
+    // Hardly any function changes the storage of anything; for the others nobody follows calls.
+    bool changes_any = false;
+    ForEachBlock(function.body, [&](const Block& block) {
+      changes_any =
+          changes_any || std::any_of(block.graph.nodes.begin(), block.graph.nodes.end(), ChangesStorage);
+    });
+    if (!changes_any) continue;
     const bool stores = !CallsItself(*program, name);
     ForEachBlock(function.body, [&](Block& block) { read_through(block.graph, stores); });
   }

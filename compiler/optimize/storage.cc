@@ -115,6 +115,12 @@ class Reader {
   std::set<std::string> open_;  // Functions whose bodies are being followed.
 };
 
+// Those that a graph reads, by name.
+void AddMatrices(const Graph& graph, std::map<std::string, ValueInfo>* matrices) {
+  for (const Node& node : graph.nodes)
+    if (node.Is("variable") && node.info.IsMatrix()) matrices->insert({node.Text("name"), node.info});
+}
+
 std::string WhyNot(const LoopInput& input) {
   for (const StorageRead& read : input.reads)
     if (read.needs_all)
@@ -155,8 +161,16 @@ std::vector<LoopInput> InputsOf(const Program& program, const Block& loop) {
   std::map<std::string, ValueInfo> found;
   ForEachBlock(loop, [&](const Block& block) {
     ForEachAssigned(block, [&](const std::string& name) { assigned.insert(name); });
-    for (const Node& node : block.graph.nodes)
-      if (node.Is("variable") && node.info.IsMatrix()) found.try_emplace(node.Text("name"), node.info);
+    AddMatrices(block.graph, &found);
+    ForEachCallee(block, [&](const std::string& function, const auto& arguments) {
+      const auto callee = program.functions.find(function);
+      if (callee == program.functions.end()) return;
+      std::map<std::string, ValueInfo> inside;
+      ForEachBlock(callee->second.body, [&](const Block& inner) { AddMatrices(inner.graph, &inside); });
+      for (const auto& [parameter, name] : arguments)
+        if (const auto info = inside.find(parameter); info != inside.end())
+          found.insert({name, info->second});
+    });
   });
   std::vector<LoopInput> inputs;
   for (const auto& [name, info] : found) {

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/text/time_text.h"
 
+#include <array>
 #include <charconv>
+#include <ctime>
 #include <utility>
 
 namespace heddle {
@@ -16,13 +18,22 @@ std::optional<int64_t> ParseTime(std::string_view text, int64_t high, bool* is_t
                                  {"m", 60'000},
                                  {"min", 60'000},
                                  {"h", 3'600'000},
-                                 {"d", 86'400'000}})
+                                 {"d", kDayMs}})
     if (unit == name) unit_ms = ms;
   const bool is_huge = error == std::errc::result_out_of_range && text[0] != '-';
   if ((error != std::errc() && !is_huge) || (value < 0 && !is_huge) || unit_ms == 0) return std::nullopt;
   const bool is_long = is_huge || value > high / unit_ms;
   if (is_too_long != nullptr) *is_too_long = is_long;
   return is_long ? std::nullopt : std::optional(value * unit_ms);
+}
+
+std::string UtcTime(int64_t ms, const char* form) {
+  const int64_t second = ms / 1000 - (ms % 1000 < 0 ? 1 : 0);
+  const auto seconds = static_cast<std::time_t>(second);
+  std::tm fields{};
+  gmtime_r(&seconds, &fields);
+  std::array<char, 64> text{};
+  return {text.data(), std::strftime(text.data(), text.size(), form, &fields)};
 }
 
 }  // namespace heddle

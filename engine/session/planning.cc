@@ -6,6 +6,7 @@
 
 #include "ops/base/machine_constants.h"
 #include "ops/fused/fused.h"
+#include "scheduler/memory_of_plan.h"
 
 namespace heddle::engine {
 
@@ -26,11 +27,10 @@ int64_t MemoryOf(const SessionOptions& session) {
 }
 
 int64_t RoomOfPanels(const SessionOptions& session, int64_t planned, int64_t working, int64_t others) {
-  constexpr int64_t kPartForKernels = 8;  // Beside the values of the plan, at least.
   if (session.panel_bytes > 0) return session.panel_bytes;
   const int64_t memory = MemoryOf(session);
   if (memory == 0) return INT64_MAX;
-  return std::max<int64_t>(0, memory - std::max(memory / kPartForKernels, working) - others - planned);
+  return std::max<int64_t>(0, memory - scheduler::BytesForKernels(memory, working) - others - planned);
 }
 
 scheduler::ScheduleOptions ScheduleOptionsOf(const SessionOptions& session) {

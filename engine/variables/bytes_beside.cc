@@ -68,7 +68,9 @@ int64_t BytesBeside(const Graph& graph, const VariableTable& frame, const OpenFr
     for (const VariableTable* const one : frames)
       for (const auto& [name, variable] : one->variables()) VisitValues(variable, ranks, visit);
   };
-  visit_all([&](const Variable& variable) { all = SaturatingSum(all, BytesOf(variable, ranks)); });
+  visit_all([&](const Variable& variable) {
+    all = SaturatingSum(all, ranks > 1 ? scheduler::BlockBytesOf(variable.info) : BytesOf(variable, ranks));
+  });
   if (all < least) return 0;
   std::set<Identity> counted;
   for (const Node& node : graph.nodes) {

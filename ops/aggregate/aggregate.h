@@ -86,6 +86,8 @@ void ColumnMoments(const double* cells, int64_t rows, int64_t n, const simd::Pre
                    double* payload);
 /// A row aggregate of rows [begin, end) of x, to out[begin] and so on.
 void AggregateRows(AggregateKind kind, const Matrix& x, int64_t begin, int64_t end, double* out);
+/// A row aggregate of dense rows of n columns without gaps, at most kColumnChunk, to out[0] and so on.
+void AggregateDenseRows(AggregateKind kind, const double* x, int64_t rows, int64_t n, double* out);
 /// rowVars or rowSds of dense rows of up to kColumnChunk columns, `stride` apart.
 void SpreadRows(AggregateKind kind, const double* x, int64_t rows, int64_t stride, int64_t n, double* out,
                 const simd::Prefetch& prefetch);

@@ -8,6 +8,7 @@
 #include "ops/compressed/exact.h"
 #include "ops/compressed/fold_rows.h"
 #include "ops/elementwise/single_precision.h"
+#include "ops/simd/cellwise/elementwise.h"
 
 namespace heddle::ops {
 namespace {
@@ -31,33 +32,46 @@ bool IsOrderFree(AggregateScope scope, const Matrix& x) {
   return scope == kColumn || AddExactly(all, terms);
 }
 
-bool FoldsCodes(const Aggregate& aggregate, const Matrix& x) {
-  if (x.cells() == 0 || (aggregate.scope == kFull && x.columns() > kColumnChunk)) return false;
-  for (const ColumnGroup& group : x.groups().groups)
-    if (group.encoding == Encoding::kUncompressed) return false;
-  if (!DictionariesPay(x)) return false;
-  if (aggregate.kind == kMinimum || aggregate.kind == kMaximum) return true;
-  return (aggregate.kind == kSum || aggregate.kind == kMean) && IsOrderFree(aggregate.scope, x);
-}
+constexpr int64_t kGrainCodes = int64_t{1} << 18, kLeastGrain = 4096;
 
-Result<Value> RunRows(const KernelCall& call, AggregateKind kind) {
-  constexpr int64_t kGrainCodes = int64_t{1} << 18, kLeastGrain = 4096;
+Status RowsFromCodes(const KernelCall& call, AggregateKind kind, double* out) {
   const Matrix& x = call.inputs[0]->matrix();
-  HEDDLE_ASSIGN_OR_RETURN(Matrix result, Matrix::Dense(x.rows(), 1));
   const auto compute = [&](const auto& rows) {
     const auto groups = static_cast<int64_t>(x.groups().groups.size());
     ParallelFor(x.rows(), std::max(kLeastGrain, kGrainCodes / groups), [&](int64_t begin, int64_t end) {
       if (IsCancelled(call.context.cancelled)) return;
-      double* const out = result.mutable_data() + begin;
-      rows.Compute(x.first_row() + begin, x.first_row() + end, out);
+      rows.Compute(x.first_row() + begin, x.first_row() + end, out + begin);
       if (kind == kMean)
-        for (int64_t i = 0; i < end - begin; ++i) out[i] = out[i] / static_cast<double>(x.columns());
+        for (int64_t i = begin; i < end; ++i) out[i] = out[i] / static_cast<double>(x.columns());
     });
   };
   if (FoldOf(kind) == simd::Fold::kAdd)
     compute(SumsOfRows(x.groups()));
   else
     compute(ExtremesOfRows(x.groups(), FoldOf(kind)));
+  return OkStatus();
+}
+
+Status RowsFromCells(const KernelCall& call, AggregateKind kind, double* out) {
+  const Matrix& x = call.inputs[0]->matrix();
+  const DecodedCells cells(x);
+  ParallelFor(x.rows(), std::max<int64_t>(64, kGrainCodes / x.columns()), [&](int64_t begin, int64_t end) {
+    if (IsCancelled(call.context.cancelled)) return;
+    double* to = out + begin;
+    cells.ForTiles(begin, end, [&](const double* rows, int64_t count) {
+      AggregateDenseRows(kind, rows, count, x.columns(), to);
+      to += count;
+    });
+  });
+  return OkStatus();
+}
+
+Result<Value> RunRows(const KernelCall& call, const Aggregate& aggregate) {
+  const Matrix& x = call.inputs[0]->matrix();
+  HEDDLE_ASSIGN_OR_RETURN(Matrix result, Matrix::Dense(x.rows(), 1));
+  HEDDLE_RETURN_IF_ERROR(FoldsInAnyOrder(aggregate, x)
+                             ? RowsFromCodes(call, aggregate.kind, result.mutable_data())
+                             : RowsFromCells(call, aggregate.kind, result.mutable_data()));
   if (IsCancelled(call.context.cancelled)) return Cancelled("cancelled");
   if (x.element_type() == ElementType::kFloat32) {
     HEDDLE_ASSIGN_OR_RETURN(result, Narrow(result));
@@ -67,14 +81,50 @@ Result<Value> RunRows(const KernelCall& call, AggregateKind kind) {
 
 }  // namespace
 
+bool FoldsInAnyOrder(const Aggregate& aggregate, const Matrix& x) {
+  for (const ColumnGroup& group : x.groups().groups)
+    if (group.encoding == Encoding::kUncompressed) return false;
+  if (aggregate.kind == kMinimum || aggregate.kind == kMaximum) return true;
+  return (aggregate.kind == kSum || aggregate.kind == kMean) && IsOrderFree(aggregate.scope, x);
+}
+
 Result<std::optional<Value>> RunAggregateOfCodes(const KernelCall& call) {
   const Aggregate& aggregate = *FindAggregate(call.node.op);
-  if (!FoldsCodes(aggregate, call.inputs[0]->matrix())) return std::optional<Value>();
-  Result<Value> result = aggregate.scope == kRow    ? RunRows(call, aggregate.kind)
+  const Matrix& x = call.inputs[0]->matrix();
+  if (x.cells() == 0 || x.columns() > kColumnChunk || !DictionariesPay(x) || aggregate.kind == kTrace ||
+      (aggregate.scope != kRow && IsSpread(aggregate.kind)))
+    return std::optional<Value>();
+  Result<Value> result = aggregate.scope == kRow    ? RunRows(call, aggregate)
                          : aggregate.scope == kFull ? RunFullAggregate(call, aggregate.kind)
                                                     : RunColumnAggregate(call, aggregate.kind);
   if (!result.ok()) return result.status();
   return std::optional<Value>(*std::move(result));
+}
+
+DecodedCells::DecodedCells(const Matrix& x) : columns_(x.columns()) {
+  if (x.element_type() == ElementType::kFloat64)
+    doubles_.emplace(x);
+  else
+    floats_.emplace(x);
+}
+
+void DecodedCells::ForTiles(int64_t begin, int64_t end,
+                            const std::function<void(const double* cells, int64_t rows)>& body) const {
+  const int64_t height = TileDecoder<double>::RowsOfTile(columns_);
+  AlignedArray cells(height * columns_);
+  TileDecoder<double>::Cursor of_doubles;
+  TileDecoder<float>::Cursor of_floats;
+  std::vector<float> floats(floats_ ? static_cast<size_t>(height * columns_) : 0);
+  for (int64_t row = begin; row < end; row += height) {
+    const int64_t rows = std::min(end, row + height) - row;
+    if (doubles_) {
+      doubles_->Decode(&of_doubles, row, row + rows, cells.data());
+    } else {
+      floats_->Decode(&of_floats, row, row + rows, floats.data());
+      SelectedElementwiseKernels().widen(floats.data(), cells.data(), rows * columns_);
+    }
+    body(cells.data(), rows);
+  }
 }
 
 CodedColumns::CodedColumns(AggregateKind kind, const Matrix& x) : x_(x), fold_(FoldOf(kind)) {

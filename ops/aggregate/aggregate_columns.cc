@@ -11,6 +11,7 @@
 #include "ops/base/parallel.h"
 #include "ops/cells/column_pieces.h"
 #include "ops/cells/join_columns.h"
+#include "ops/cells/storage.h"
 #include "ops/elementwise/single_precision.h"
 #include "ops/elementwise/widened_rows.h"
 #include "ops/reduction/payload_parts.h"
@@ -160,19 +161,33 @@ double CellOf(AggregateKind kind, int64_t m, double count, double value) {
   return kind == AggregateKind::kMean ? value / static_cast<double>(m) : value;
 }
 
-// Columns by their codes, in the lanes of the rows where they have some.
-Result<Matrix> PartialOfCodes(const Matrix& x, AggregateKind kind, int64_t height, int64_t row_begin,
+// Of a compressed matrix: columns by their codes, in the lanes of the rows where they have some, or by cells.
+Result<Matrix> PartialOfCodes(const KernelCall& call, AggregateKind kind, int64_t height,
                               Reduction reduction) {
-  const CodedColumns columns(kind, x);
-  const int64_t n = x.columns(), row_end = row_begin + x.rows();
-  reduction.leaf_cells = std::max<int64_t>(1, height * n / CodesOfCell(kind));
-  return ReduceNodes(reduction, row_begin / height, CeilDivide(row_end, height), [&](int) -> NodeFunction {
-    return [&](int64_t first, int64_t last, double* payload) {
-      FillPayload(payload, reduction.width, simd::StartOf(FoldOf(kind)));
-      if (!IsCancelled(reduction.cancelled))
-        columns.Fold(first * height - row_begin, std::min(row_end, last * height) - row_begin,
-                     n <= kNarrow ? 8 : 1, payload);
-    };
+  const Matrix& x = call.inputs[0]->matrix();
+  const RowSpan span = SpanOf(call);
+  const int64_t n = x.columns(), first_leaf = span.begin / height, last_leaf = CeilDivide(span.end, height);
+  const simd::Fold fold = FoldOf(kind);
+  const auto end_of = [&](int64_t leaf) { return std::min(span.end, leaf * height) - span.begin; };
+  if (FoldsInAnyOrder(*FindAggregate(call.node.op), x)) {
+    const CodedColumns columns(kind, x);
+    reduction.leaf_cells = std::max<int64_t>(1, height * n / CodesOfCell(kind));
+    return ReduceNodes(reduction, first_leaf, last_leaf, [&](int) -> NodeFunction {
+      return [&](int64_t first, int64_t last, double* payload) {
+        FillPayload(payload, reduction.width, simd::StartOf(fold));
+        if (!IsCancelled(reduction.cancelled))
+          columns.Fold(first * height - span.begin, end_of(last), n <= kNarrow ? 8 : 1, payload);
+      };
+    });
+  }
+  const DecodedCells cells(x);
+  reduction.leaf_cells = height * n;
+  return ReduceLeaves(reduction, first_leaf, last_leaf, [&](int64_t leaf, double* payload) {
+    FillPayload(payload, reduction.width, simd::StartOf(fold));
+    cells.ForTiles(leaf * height - span.begin, end_of(leaf + 1), [&](const double* rows, int64_t count) {
+      DenseFold(fold, rows, simd::Prefetch(), count, n, payload);
+    });
+    return true;
   });
 }
 
@@ -183,7 +198,7 @@ Result<Matrix> Partial(const KernelCall& call, AggregateKind kind, int64_t whole
   const int64_t n = x.columns(), height = LeafHeight(kind, span.total, whole_columns);
   const int64_t begin = span.begin == span.end ? 0 : span.begin / height;
   const int64_t end = span.begin == span.end ? 0 : CeilDivide(span.end, height);
-  if (x.IsCompressed() && begin < end) return PartialOfCodes(x, kind, height, span.begin, reduction);
+  if (x.IsCompressed() && begin < end) return PartialOfCodes(call, kind, height, reduction);
   const auto panel = [&](int64_t leaf) {
     return Panel{x, leaf * height - span.begin, std::min(span.end, (leaf + 1) * height) - span.begin};
   };
@@ -286,7 +301,8 @@ Result<Value> RunColumnAggregate(const KernelCall& call, AggregateKind kind, int
                               call, sums, [&] { return Partial(call, kind, whole_columns, reduction); },
                               [&](int64_t begin, int64_t end) -> Result<Matrix> {
                                 const int64_t here = SpanOf(call).begin;
-                                return call.inputs[0]->matrix().Rows(begin - here, end - here);
+                                const Matrix rows = call.inputs[0]->matrix().Rows(begin - here, end - here);
+                                return rows.IsCompressed() ? AsDense(rows) : rows;
                               }));
   if (call.phase == Phase::kPartial) return Value(std::move(nodes));
   // First what the budget may refuse: without rows there are no nodes that it could have refused before.

@@ -10,6 +10,7 @@
 #include "ops/aggregate/wide_sums.h"
 #include "ops/cells/column_pieces.h"
 #include "ops/cells/global_places.h"
+#include "ops/cells/storage.h"
 #include "ops/elementwise/widened_rows.h"
 #include "ops/reduction/lane_tree.h"
 #include "ops/reduction/reduce_ranges.h"
@@ -112,24 +113,44 @@ bool TraceLeaf(const Matrix& x, int64_t row_begin, int64_t row_end, int64_t offs
 }
 
 // Columns one by one, the lanes of a row being those of any row as many eights further on.
-Result<Matrix> PartialOfCodes(const Matrix& x, AggregateKind kind, const LeafGrid& grid, int64_t row_begin,
-                              int64_t row_end, Reduction reduction) {
-  const CodedColumns columns(kind, x);
-  const int64_t n = x.columns();
-  const auto classes = static_cast<int>(std::min<int64_t>(grid.height, 8));
-  reduction.leaf_cells = std::max<int64_t>(1, grid.height * n / CodesOfCell(kind));
-  return ReduceNodes(
-      reduction, grid.FirstLeafOfRow(row_begin), grid.FirstLeafOfRow(row_end), [&](int) -> NodeFunction {
-        return [&](int64_t first, int64_t last, double* payload) {
-          std::fill_n(payload, 8, simd::StartOf(FoldOf(kind)));
-          if (IsCancelled(reduction.cancelled)) return;
-          std::vector<double> totals(static_cast<size_t>(classes * n));
-          columns.Fold(grid.RowBegin(first) - row_begin, grid.RowEnd(last - 1) - row_begin, classes,
-                       totals.data());
-          for (int64_t at = 0; at < classes * n; ++at)
-            payload[at & 7] = simd::FoldTwo(FoldOf(kind), payload[at & 7], totals[static_cast<size_t>(at)]);
-        };
-      });
+void FoldColumnsOf(const CodedColumns& columns, AggregateKind kind, int64_t n, int64_t begin, int64_t end,
+                   int classes, double* lanes) {
+  std::vector<double> totals(static_cast<size_t>(classes * n));
+  columns.Fold(begin, end, classes, totals.data());
+  for (int64_t at = 0; at < classes * n; ++at)
+    lanes[at & 7] = simd::FoldTwo(FoldOf(kind), lanes[at & 7], totals[static_cast<size_t>(at)]);
+}
+
+// Of a compressed matrix of at most one column chunk.
+Result<Matrix> PartialOfCodes(const KernelCall& call, AggregateKind kind, const LeafGrid& grid,
+                              Reduction reduction) {
+  const Matrix& x = call.inputs[0]->matrix();
+  const RowSpan span = SpanOf(call);
+  const int64_t n = x.columns(), first_leaf = grid.FirstLeafOfRow(span.begin),
+                last_leaf = grid.FirstLeafOfRow(span.end);
+  const simd::Fold fold = FoldOf(kind);
+  if (FoldsInAnyOrder(*FindAggregate(call.node.op), x)) {
+    const CodedColumns columns(kind, x);
+    reduction.leaf_cells = std::max<int64_t>(1, grid.height * n / CodesOfCell(kind));
+    return ReduceNodes(reduction, first_leaf, last_leaf, [&](int) -> NodeFunction {
+      return [&](int64_t first, int64_t last, double* payload) {
+        std::fill_n(payload, 8, simd::StartOf(fold));
+        if (!IsCancelled(reduction.cancelled))
+          FoldColumnsOf(columns, kind, n, grid.RowBegin(first) - span.begin,
+                        grid.RowEnd(last - 1) - span.begin,
+                        static_cast<int>(std::min<int64_t>(grid.height, 8)), payload);
+      };
+    });
+  }
+  const DecodedCells cells(x);
+  reduction.leaf_cells = grid.height * n;
+  return ReduceLeaves(reduction, first_leaf, last_leaf, [&](int64_t leaf, double* payload) {
+    std::fill_n(payload, 8, simd::StartOf(fold));
+    cells.ForTiles(
+        grid.RowBegin(leaf) - span.begin, grid.RowEnd(leaf) - span.begin,
+        [&](const double* rows, int64_t count) { simd::FoldFlat(fold, rows, count * n, payload); });
+    return true;
+  });
 }
 
 Result<Matrix> Partial(const KernelCall& call, AggregateKind kind, const Reduction& reduction) {
@@ -144,7 +165,7 @@ Result<Matrix> Partial(const KernelCall& call, AggregateKind kind, const Reducti
   Reduction sized = reduction;
   sized.leaf_cells = grid.height * std::min(grid.columns, kColumnChunk);
   if (span.begin == span.end || grid.columns == 0) return ReduceLeaves(sized, 0, 0, {});
-  if (x.IsCompressed()) return PartialOfCodes(x, kind, grid, span.begin, span.end, reduction);
+  if (x.IsCompressed()) return PartialOfCodes(call, kind, grid, reduction);
   const int64_t begin = grid.FirstLeafOfRow(span.begin), end = grid.FirstLeafOfRow(span.end);
   if (x.IsSparse() && grid.chunks > 1 && FoldOf(kind) == simd::Fold::kAdd && !IsSpread(kind))
     return ReduceNodes(sized, begin, end, [&](int) -> NodeFunction {
@@ -197,7 +218,7 @@ Result<Matrix> RowsToAddUp(const KernelCall& call, AggregateKind kind, int64_t b
   const Matrix& x = call.inputs[0]->matrix();
   const int64_t here = SpanOf(call).begin;
   if (kind == AggregateKind::kTrace) return DiagonalRows(x, begin - here, end - here, here);
-  return x.Rows(begin - here, end - here);
+  return x.IsCompressed() ? AsDense(x.Rows(begin - here, end - here)) : x.Rows(begin - here, end - here);
 }
 
 Reduction ReductionOf(const KernelContext& context, AggregateKind kind) {

@@ -107,21 +107,29 @@ void SpreadPlainRows(AggregateKind kind, const double* x, int64_t rows, int64_t 
                     : SpreadOf(kind, static_cast<double>(n), MomentsOf(x + i * stride, n, prefetch).squares);
 }
 
+// Rows without gaps of at most one chunk; of means the sums.
+void FoldDenseRows(AggregateKind kind, const double* x, int64_t rows, int64_t n, double* out,
+                   const simd::Prefetch& prefetch) {
+  if (kind == AggregateKind::kIndexMax || kind == AggregateKind::kIndexMin)
+    simd::IndexOfExtreme(kind == AggregateKind::kIndexMax, x, rows, n, out);
+  else if (IsSpread(kind))
+    SpreadPlainRows(kind, x, rows, n, n, out, prefetch);
+  else
+    simd::FoldRows(FoldOf(kind), x, rows, n, n, out, prefetch);
+}
+
+void DivideMeans(AggregateKind kind, int64_t n, int64_t rows, double* out) {
+  if (kind != AggregateKind::kMean) return;
+  for (int64_t i = 0; i < rows; ++i) out[i] = out[i] / static_cast<double>(n);
+}
+
 void AggregatePlainRows(AggregateKind kind, const Matrix& x, int64_t begin, int64_t end, double* out) {
   const int64_t n = x.columns();
-  if (kind == AggregateKind::kIndexMax || kind == AggregateKind::kIndexMin) {
-    const bool largest = kind == AggregateKind::kIndexMax;
-    if (x.IsSparse()) return SparseIndexes(largest, x, begin, end, out);
-    return EachRows(x, begin, end, 0, n, [&](const double* cells, int64_t, int64_t row, int64_t rows) {
-      simd::IndexOfExtreme(largest, cells, rows, n, out + begin + row);
-    });
-  }
-  if (n <= kColumnChunk && !x.IsSparse()) {
+  const bool is_index = kind == AggregateKind::kIndexMax || kind == AggregateKind::kIndexMin;
+  if (is_index && x.IsSparse()) return SparseIndexes(kind == AggregateKind::kIndexMax, x, begin, end, out);
+  if (!x.IsSparse() && (n <= kColumnChunk || is_index)) {
     EachRows(x, begin, end, 0, n, [&](const double* cells, int64_t, int64_t row, int64_t rows) {
-      if (IsSpread(kind))
-        SpreadPlainRows(kind, cells, rows, n, n, out + begin + row, PrefetchOf(x));
-      else
-        simd::FoldRows(FoldOf(kind), cells, rows, n, n, out + begin + row, PrefetchOf(x));
+      FoldDenseRows(kind, cells, rows, n, out + begin + row, PrefetchOf(x));
     });
   } else if (x.IsSparse() && FoldOf(kind) == simd::Fold::kAdd && !IsSpread(kind)) {
     simd::SumSparseRows({x.row_offsets() + begin, x.column_indexes(), x.values(), end - begin}, n,
@@ -131,11 +139,16 @@ void AggregatePlainRows(AggregateKind kind, const Matrix& x, int64_t begin, int6
   } else {
     ReduceRows(kind, x, begin, end, out);
   }
-  if (kind == AggregateKind::kMean)
-    for (int64_t i = begin; i < end; ++i) out[i] = out[i] / static_cast<double>(n);
+  DivideMeans(kind, n, end - begin, out + begin);
 }
 
 }  // namespace
+
+void AggregateDenseRows(AggregateKind kind, const double* x, int64_t rows, int64_t n, double* out) {
+  FoldDenseRows(kind, x, rows, n, out, simd::Prefetch());
+  DivideMeans(kind, n, rows, out);
+  if (AddsUp(kind)) CorrectDenseRows(kind, x, rows, n, n, out);
+}
 
 void SpreadRows(AggregateKind kind, const double* x, int64_t rows, int64_t stride, int64_t n, double* out,
                 const simd::Prefetch& prefetch) {

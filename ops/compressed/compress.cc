@@ -20,7 +20,7 @@ namespace {
 
 // How often a matrix could be read in the time that it takes to plan and to compress it
 // (docs/performance.md).
-constexpr double kReadsOfCompressing = 12;
+constexpr double kReadsOfCompressing = 25;
 
 // Of the machine, all cores together; where the system does not say, that of a large processor.
 int64_t LastLevelCacheBytes() {

@@ -36,11 +36,22 @@ struct BlockOfGroup {
   std::optional<ValueTable<T>> values;  // Of groups of one column, while the block is looked at,
   std::optional<TupleTable<T>> tuples;  // and of others.
   std::vector<T> cells;                 // Then the tuples, one behind the other,
-  std::vector<uint16_t> codes;
-  std::vector<int32_t> counts;  // the rows of each,
-  int64_t runs = 0;             // and how often one row has another tuple than the one before it, and once.
+  std::vector<uint8_t> narrow_codes;    // the code of each row, where there are at most 256 tuples,
+  std::vector<uint16_t> codes;          // or more,
+  std::vector<int32_t> counts;          // the rows of each tuple,
+  int64_t runs = 0;  // and how often one row has another tuple than the one before it, and once.
 
   int64_t size() const { return static_cast<int64_t>(counts.size()); }
+  size_t rows() const { return std::max(codes.size(), narrow_codes.size()); }
+  uint16_t CodeOf(size_t row) const { return codes.empty() ? narrow_codes[row] : codes[row]; }
+  // Calls visit(codes), a pointer to one for each row.
+  template <typename Visit>
+  void WithCodes(Visit visit) const {
+    if (codes.empty())
+      visit(narrow_codes.data());
+    else
+      visit(codes.data());
+  }
 };
 
 // Rows of a matrix as dense cells: its own, or decoded for the time being.
@@ -114,7 +125,7 @@ class GroupMaker {
   bool IsPlain() const { return planned_.encoding == Encoding::kUncompressed; }
 
   // Finds the tuples of a block, in rows [begin, end) of it after the other; several blocks at once. `cells`
-  // are all columns of these rows.
+  // are all columns of these rows, `codes` have room for those of a block.
   void BeginBlock(int64_t block) {
     if (IsPlain()) return;
     BlockOfGroup<T>& found = blocks_[static_cast<size_t>(block)];
@@ -122,13 +133,11 @@ class GroupMaker {
       found.values.emplace();
     else
       found.tuples.emplace(static_cast<int64_t>(planned_.columns.size()));
-    const int64_t begin = block * kBlockRows;
-    found.codes.resize(static_cast<size_t>(std::min(matrix_.rows(), begin + kBlockRows) - begin));
   }
-  void Look(int64_t block, int64_t begin, int64_t end, const T* cells) {
+  void Look(int64_t block, int64_t begin, int64_t end, const T* cells, uint16_t* codes) {
     if (IsPlain()) return;
     BlockOfGroup<T>& found = blocks_[static_cast<size_t>(block)];
-    uint16_t* codes = found.codes.data() + (begin - block * kBlockRows);
+    codes += begin - block * kBlockRows;
     const int64_t stride = matrix_.columns(), rows = end - begin;
     if (found.values) {
       const T* cell = cells + planned_.columns[0];
@@ -142,17 +151,24 @@ class GroupMaker {
       codes[i] = static_cast<uint16_t>(found.tuples->Add(tuple.data()));
     }
   }
-  void EndBlock(int64_t block) {
+  void EndBlock(int64_t block, const uint16_t* codes) {
     if (IsPlain()) return;
     BlockOfGroup<T>& found = blocks_[static_cast<size_t>(block)];
+    const auto rows = static_cast<size_t>(std::min(kBlockRows, matrix_.rows() - block * kBlockRows));
     found.cells = found.values ? found.values->cells() : found.tuples->cells();
     found.counts.assign(found.cells.size() / planned_.columns.size(), 0);
     found.values.reset();
     found.tuples.reset();
-    for (const uint16_t code : found.codes) ++found.counts[code];
     found.runs = 1;
-    for (size_t i = 1; i < found.codes.size(); ++i)
-      found.runs += found.codes[i] != found.codes[i - 1] ? 1 : 0;
+    ++found.counts[codes[0]];
+    for (size_t i = 1; i < rows; ++i) {
+      ++found.counts[codes[i]];
+      found.runs += codes[i] != codes[i - 1] ? 1 : 0;
+    }
+    if (found.counts.size() <= 256)
+      found.narrow_codes.assign(codes, codes + rows);
+    else
+      found.codes.assign(codes, codes + rows);
   }
 
   // Joins what the blocks have found, and writes the group.
@@ -192,9 +208,10 @@ class GroupMaker {
   template <typename Visit>
   void ForRows(size_t block, Visit visit) const {
     const std::vector<uint16_t> final_codes = FinalCodes(block);
-    const std::vector<uint16_t>& codes = blocks_[block].codes;
-    for (size_t i = 0; i < codes.size(); ++i)
-      visit(static_cast<int64_t>(block) * kBlockRows + static_cast<int64_t>(i), final_codes[codes[i]]);
+    blocks_[block].WithCodes([&](const auto* codes) {
+      for (size_t i = 0; i < blocks_[block].rows(); ++i)
+        visit(static_cast<int64_t>(block) * kBlockRows + static_cast<int64_t>(i), final_codes[codes[i]]);
+    });
   }
 
   // Of the tuples of a block: their places in the dictionary.
@@ -213,8 +230,8 @@ class GroupMaker {
       const BlockOfGroup<T>& block = blocks_[b];
       for (size_t i = 0; i < block.counts.size(); ++i)
         counts_[static_cast<size_t>(numbers_[b][i])] += block.counts[i];
-      runs_ += block.runs - (numbers_[b][block.codes.front()] == before ? 1 : 0);
-      before = numbers_[b][block.codes.back()];
+      runs_ += block.runs - (numbers_[b][block.CodeOf(0)] == before ? 1 : 0);
+      before = numbers_[b][block.CodeOf(block.rows() - 1)];
     }
   }
 
@@ -285,28 +302,30 @@ class GroupMaker {
   // Blocks begin at even rows: two of them share no byte of codes.
   void WriteDenseCodes(size_t block, Codes* codes) const {
     const std::vector<uint16_t> final_codes = FinalCodes(block);
-    const std::vector<uint16_t>& own = blocks_[block].codes;
     const auto first = static_cast<int64_t>(block) * kBlockRows;
-    if (codes->bits() == 16) {
-      auto* out = reinterpret_cast<uint16_t*>(codes->mutable_data()) + first;
-      for (size_t i = 0; i < own.size(); ++i) out[i] = final_codes[own[i]];
-    } else if (codes->bits() == 8) {
-      uint8_t* out = codes->mutable_data() + first;
-      for (size_t i = 0; i < own.size(); ++i) out[i] = static_cast<uint8_t>(final_codes[own[i]]);
-    } else {
-      uint8_t* out = codes->mutable_data() + first / 2;
-      for (size_t i = 0; i < own.size(); i += 2) {
-        const unsigned next = i + 1 < own.size() ? final_codes[own[i + 1]] : 0;
-        *out++ = static_cast<uint8_t>(final_codes[own[i]] | next << 4);
+    const size_t rows = blocks_[block].rows();
+    blocks_[block].WithCodes([&](const auto* own) {
+      if (codes->bits() == 16) {
+        auto* out = reinterpret_cast<uint16_t*>(codes->mutable_data()) + first;
+        for (size_t i = 0; i < rows; ++i) out[i] = final_codes[own[i]];
+      } else if (codes->bits() == 8) {
+        uint8_t* out = codes->mutable_data() + first;
+        for (size_t i = 0; i < rows; ++i) out[i] = static_cast<uint8_t>(final_codes[own[i]]);
+      } else {
+        uint8_t* out = codes->mutable_data() + first / 2;
+        for (size_t i = 0; i < rows; i += 2) {
+          const unsigned next = i + 1 < rows ? final_codes[own[i + 1]] : 0;
+          *out++ = static_cast<uint8_t>(final_codes[own[i]] | next << 4);
+        }
       }
-    }
+    });
   }
 
   // Those of a block stand behind those of the blocks before it, whose counts are known.
   Result<ColumnGroup> EncodeExceptions(ColumnGroup group, int32_t bits) {
     std::vector<int64_t> first(blocks_.size() + 1, 0);
     for (size_t b = 0; b < blocks_.size(); ++b) {
-      first[b + 1] = first[b] + static_cast<int64_t>(blocks_[b].codes.size());
+      first[b + 1] = first[b] + static_cast<int64_t>(blocks_[b].rows());
       for (size_t i = 0; i < numbers_[b].size(); ++i)
         if (code_of_[static_cast<size_t>(numbers_[b][i])] == 0) first[b + 1] -= blocks_[b].counts[i];
       if (static_cast<int64_t>(b) * kBlockRows % kSegmentRows == 0) group.segments.push_back(first[b]);
@@ -385,17 +404,20 @@ Result<ColumnGroups> Compress(const Matrix& matrix, const CompressionPlan& plan,
   makers.reserve(plan.groups.size());
   for (const PlannedGroup& group : plan.groups) makers.emplace_back(matrix, group);
   const int64_t tile_rows = std::clamp<int64_t>(kTileCells / std::max<int64_t>(matrix.columns(), 1), 8, 1024);
+  const auto height = static_cast<size_t>(std::min(kBlockRows, matrix.rows()));
   ParallelFor((matrix.rows() + kBlockRows - 1) / kBlockRows, 1, [&](int64_t begin, int64_t end) {
     DenseRows<T> rows(matrix);
+    std::vector<uint16_t> codes(makers.size() * height);
     for (int64_t block = begin; block < end && !IsCancelled(context.cancelled); ++block) {
       for (GroupMaker<T>& maker : makers) maker.BeginBlock(block);
       const int64_t last = std::min(matrix.rows(), (block + 1) * kBlockRows);
       for (int64_t row = block * kBlockRows; row < last; row += tile_rows) {
         const int64_t behind = std::min(last, row + tile_rows);
         const T* const cells = rows.Cells(row, behind);
-        for (GroupMaker<T>& maker : makers) maker.Look(block, row, behind, cells);
+        for (size_t g = 0; g < makers.size(); ++g)
+          makers[g].Look(block, row, behind, cells, codes.data() + g * height);
       }
-      for (GroupMaker<T>& maker : makers) maker.EndBlock(block);
+      for (size_t g = 0; g < makers.size(); ++g) makers[g].EndBlock(block, codes.data() + g * height);
     }
   });
   if (IsCancelled(context.cancelled)) return Cancelled("compress");

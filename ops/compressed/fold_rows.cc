@@ -5,6 +5,7 @@
 #include <array>
 #include <bit>
 #include <cmath>
+#include <functional>
 #include <limits>
 
 #include "core/values/group_rows.h"
@@ -27,15 +28,45 @@ constexpr int kMostBytes = 3;
 // add(i, code) for row begin + i of [begin, end).
 template <typename Add>
 void ForCodes(const ColumnGroup& group, int64_t begin, int64_t end, const Add& add) {
-  const int64_t rows = end - begin;
-  if (group.encoding == Encoding::kDenseCodes && group.codes.bits() == 8) {
-    const uint8_t* const codes = group.codes.data() + begin;
-    for (int64_t i = 0; i < rows; ++i) add(i, codes[i]);
-    return;
-  }
   std::array<uint16_t, kRowsAtOnce> codes;
   DecodeCodes(group, begin, end, codes.data());
-  for (int64_t i = 0; i < rows; ++i) add(i, codes[static_cast<size_t>(i)]);
+  for (int64_t i = 0; i < end - begin; ++i) add(i, codes[static_cast<size_t>(i)]);
+}
+
+// Whether the code of a row is where its number says.
+bool HasWholeCodes(const ColumnGroup& group) {
+  return group.encoding == Encoding::kDenseCodes && group.codes.bits() >= 8;
+}
+
+// The number that a table has for the code of a row of a group with codes of 8 or 16 bits.
+template <typename Code, typename Number>
+struct LookUp {
+  const Code* codes;  // Of row `begin` and those behind it.
+  const Number* table;
+  Number At(int64_t i) const { return table[codes[i]]; }
+};
+
+// out[i] = fold(out[i], number of row begin + i of each group), four groups of as many bits at once, so that
+// out[i] is read once for them. table(g) has the numbers of group g.
+template <typename Code, typename Tuples, typename Number, typename Table, typename Fold>
+void FoldGroups(const std::vector<Tuples>& all, int64_t begin, int64_t rows, const Table& table,
+                const Fold& fold, Number* out) {
+  std::vector<LookUp<Code, Number>> groups;
+  for (const Tuples& tuples : all)
+    if (tuples.group->codes.bits() == static_cast<int32_t>(8 * sizeof(Code)))
+      groups.push_back({reinterpret_cast<const Code*>(tuples.group->codes.data()) + begin, table(tuples)});
+  size_t g = 0;
+  for (; g + 4 <= groups.size(); g += 4) {
+    const auto a = groups[g], b = groups[g + 1], c = groups[g + 2], d = groups[g + 3];
+    Number* __restrict to = out;
+    for (int64_t i = 0; i < rows; ++i)
+      to[i] = fold(to[i], fold(fold(a.At(i), b.At(i)), fold(c.At(i), d.At(i))));
+  }
+  for (; g < groups.size(); ++g) {
+    const auto a = groups[g];
+    Number* __restrict to = out;
+    for (int64_t i = 0; i < rows; ++i) to[i] = fold(to[i], a.At(i));
+  }
 }
 
 }  // namespace
@@ -45,10 +76,9 @@ SumsOfRows::SumsOfRows(const ColumnGroups& groups) {
   for (const ColumnGroup& group : groups.groups) units = Joined(units, UnitsOf(group));
   if (units.most == 0) return;  // Zeros.
   exponent_ = units.exponent;
-  int64_t largest = 0;  // What of_numbers_ have together.
   for (const ColumnGroup& group : groups.groups) {
     const std::vector<double> cells = TuplesAsDoubles(group);
-    Tuples tuples{.group = &group, .units = {}, .byte_tables = {}, .numbers = {}};
+    Tuples tuples{.group = &group, .units = {}, .byte_tables = {}};
     for (size_t at = 0; at < cells.size(); at += group.columns.size()) {
       int64_t& sum = tuples.units.emplace_back(0);
       for (size_t k = 0; k < group.columns.size(); ++k)
@@ -70,13 +100,8 @@ SumsOfRows::SumsOfRows(const ColumnGroups& groups) {
         for (size_t t = 0; t < tuples.units.size(); ++t)
           tuples.byte_tables[codes * byte + t] = static_cast<uint8_t>(tuples.units[t] >> (8 * byte) & 0xFF);
       of_bytes_.push_back(std::move(tuples));
-    } else if (group.encoding == Encoding::kDenseCodes && group.codes.bits() > 4 &&
-               range <= std::numeric_limits<int32_t>::max() - largest) {
-      largest += range;
-      tuples.numbers.assign(tuples.units.begin(), tuples.units.end());
-      of_numbers_.push_back(std::move(tuples));
     } else {
-      others_.push_back(std::move(tuples));
+      (HasWholeCodes(group) ? dense_ : others_).push_back(std::move(tuples));
     }
   }
 }
@@ -107,20 +132,6 @@ void SumsOfRows::AddBytes(int64_t begin, int64_t end, int64_t* sums) const {
   }
 }
 
-void SumsOfRows::AddNumbers(int64_t begin, int64_t end, int64_t* sums) const {
-  if (of_numbers_.empty()) return;
-  std::array<int32_t, kRowsAtOnce> numbers{};
-  for (const Tuples& tuples : of_numbers_) {
-    const uint8_t* const codes = tuples.group->codes.data();
-    if (tuples.group->codes.bits() == 8)
-      simd::AddEachLookedUp(codes + begin, end - begin, tuples.numbers.data(), numbers.data());
-    else
-      simd::AddEachLookedUp(reinterpret_cast<const uint16_t*>(codes) + begin, end - begin,
-                            tuples.numbers.data(), numbers.data());
-  }
-  for (int64_t i = 0; i < end - begin; ++i) sums[i] += numbers[static_cast<size_t>(i)];
-}
-
 void SumsOfRows::Compute(int64_t begin, int64_t end, double* out) const {
   const double unit = std::ldexp(1.0, exponent_);
   std::array<int64_t, kRowsAtOnce> sums;
@@ -128,7 +139,9 @@ void SumsOfRows::Compute(int64_t begin, int64_t end, double* out) const {
     const int64_t last = std::min(end, row + kRowsAtOnce), rows = last - row;
     std::fill_n(sums.begin(), rows, base_);
     AddBytes(row, last, sums.data());
-    AddNumbers(row, last, sums.data());
+    const auto units_of = [](const Tuples& tuples) { return tuples.units.data(); };
+    FoldGroups<uint8_t>(dense_, row, rows, units_of, std::plus<int64_t>(), sums.data());
+    FoldGroups<uint16_t>(dense_, row, rows, units_of, std::plus<int64_t>(), sums.data());
     for (const Tuples& tuples : others_) {
       const int64_t* const units = tuples.units.data();
       int64_t* const to = sums.data();
@@ -161,7 +174,7 @@ ExtremesOfRows::ExtremesOfRows(const ColumnGroups& groups, simd::Fold fold)
     if (IsUniform(group))
       uniform_ = std::min(uniform_, tuples.keys[0]);
     else
-      tuples_.push_back(std::move(tuples));
+      (HasWholeCodes(group) ? dense_ : others_).push_back(std::move(tuples));
   }
   std::sort(keys.begin(), keys.end());
   keys.erase(std::unique(keys.begin(), keys.end()), keys.end());
@@ -172,51 +185,61 @@ ExtremesOfRows::ExtremesOfRows(const ColumnGroups& groups, simd::Fold fold)
   for (const uint64_t key : keys) cells_.push_back(CellOfExtremeKey(key, is_minimum_));
   uniform_place_ = uniform_ == std::numeric_limits<uint64_t>::max() ? static_cast<uint8_t>(keys.size() - 1)
                                                                     : place_of(uniform_);
-  for (Tuples& tuples : tuples_) {
-    for (const uint64_t key : tuples.keys) tuples.places.push_back(place_of(key));
-    const int32_t bits = tuples.group->codes.bits();
-    if (bits <= 8) tuples.places.resize(size_t{1} << bits);
-  }
+  for (std::vector<Tuples>* all : {&dense_, &others_})
+    for (Tuples& tuples : *all) {
+      for (const uint64_t key : tuples.keys) tuples.places.push_back(place_of(key));
+      const int32_t bits = tuples.group->codes.bits();
+      if (bits <= 8) tuples.places.resize(size_t{1} << bits);
+    }
 }
 
 void ExtremesOfRows::ComputeByPlaces(int64_t begin, int64_t end, double* out) const {
+  const auto smaller = [](uint8_t a, uint8_t b) { return std::min(a, b); };
+  const auto places_of = [](const Tuples& tuples) { return tuples.places.data(); };
   std::array<uint8_t, kRowsAtOnce + 2> least;
   for (int64_t row = begin; row < end; row += kRowsAtOnce) {
-    const int64_t last = std::min(end, row + kRowsAtOnce);
+    const int64_t last = std::min(end, row + kRowsAtOnce), rows = last - row;
     const int64_t first = row - (row & 1);  // Codes of 4 bits begin with the byte of the first row.
+    uint8_t* const to = least.data() + (row - first);
     least.fill(uniform_place_);
-    for (const Tuples& tuples : tuples_) {
+    FoldGroups<uint16_t>(dense_, row, rows, places_of, smaller, to);
+    if (simd::CanLookUpBytes()) {
+      for (const Tuples& tuples : dense_)
+        if (tuples.group->codes.bits() == 8)
+          simd::LeastOfEachLookedUpByte(tuples.group->codes.data() + row, rows, tuples.places.data(), to);
+    } else {
+      FoldGroups<uint8_t>(dense_, row, rows, places_of, smaller, to);
+    }
+    for (const Tuples& tuples : others_) {
       const ColumnGroup& group = *tuples.group;
       const uint8_t* const places = tuples.places.data();
-      if (group.encoding == Encoding::kDenseCodes && group.codes.bits() == 4)
+      if (group.encoding == Encoding::kDenseCodes)
         simd::LeastOfEachHalfByte(group.codes.data() + first / 2, (last - first + 1) / 2, places,
                                   least.data());
-      else if (group.encoding == Encoding::kDenseCodes && group.codes.bits() == 8 && simd::CanLookUpBytes())
-        simd::LeastOfEachLookedUpByte(group.codes.data() + row, last - row, places,
-                                      least.data() + (row - first));
       else
-        ForCodes(group, row, last, [&, to = least.data() + (row - first)](int64_t i, uint32_t code) {
-          to[i] = std::min(to[i], places[code]);
-        });
+        ForCodes(group, row, last, [&](int64_t i, uint32_t code) { to[i] = std::min(to[i], places[code]); });
     }
-    for (int64_t i = row; i < last; ++i) out[i - begin] = cells_[least[static_cast<size_t>(i - first)]];
+    for (int64_t i = 0; i < rows; ++i) out[row - begin + i] = cells_[to[i]];
   }
 }
 
 void ExtremesOfRows::Compute(int64_t begin, int64_t end, double* out) const {
   if (!cells_.empty()) return ComputeByPlaces(begin, end, out);
+  const auto smaller = [](uint64_t a, uint64_t b) { return std::min(a, b); };
+  const auto keys_of = [](const Tuples& tuples) { return tuples.keys.data(); };
   std::array<uint64_t, kRowsAtOnce> least;
   for (int64_t row = begin; row < end; row += kRowsAtOnce) {
-    const int64_t last = std::min(end, row + kRowsAtOnce);
-    std::fill_n(least.begin(), last - row, uniform_);
-    for (const Tuples& tuples : tuples_) {
+    const int64_t last = std::min(end, row + kRowsAtOnce), rows = last - row;
+    std::fill_n(least.begin(), rows, uniform_);
+    FoldGroups<uint8_t>(dense_, row, rows, keys_of, smaller, least.data());
+    FoldGroups<uint16_t>(dense_, row, rows, keys_of, smaller, least.data());
+    for (const Tuples& tuples : others_) {
       const uint64_t* const keys = tuples.keys.data();
-      uint64_t* const to = least.data();
       ForCodes(*tuples.group, row, last,
-               [&](int64_t i, uint32_t code) { to[i] = std::min(to[i], keys[code]); });
+               [&, to = least.data()](int64_t i, uint32_t code) { to[i] = std::min(to[i], keys[code]); });
     }
-    for (int64_t i = row; i < last; ++i)
-      out[i - begin] = CellOfExtremeKey(least[static_cast<size_t>(i - row)], is_minimum_);
+    for (int64_t i = 0; i < rows; ++i)
+      out[row - begin + i] = CellOfExtremeKey(least[static_cast<size_t>(i)], is_minimum_);
   }
 }
 

@@ -25,15 +25,15 @@ class SumsOfRows {
     std::vector<int64_t> units;
     int bytes = 0;                     // Of the largest.
     std::vector<uint8_t> byte_tables;  // A table by codes for each byte, from the lowest on.
-    std::vector<int32_t> numbers;      // The units.
   };
   void AddBytes(int64_t begin, int64_t end, int64_t* sums) const;
-  void AddNumbers(int64_t begin, int64_t end, int64_t* sums) const;
 
   int exponent_ = 0;
   int64_t base_ = 0;  // The least of all groups together.
   int most_bytes_ = 0;
-  std::vector<Tuples> of_bytes_, of_numbers_, others_;
+  std::vector<Tuples> of_bytes_;
+  std::vector<Tuples> dense_;  // All others whose rows have codes of 8 or 16 bits.
+  std::vector<Tuples> others_;
 };
 
 /// rowMins or rowMaxs.
@@ -53,9 +53,10 @@ class ExtremesOfRows {
   void ComputeByPlaces(int64_t begin, int64_t end, double* out) const;
 
   const bool is_minimum_;
-  uint64_t uniform_;  // The least key of the groups whose rows are all the same.
-  std::vector<Tuples> tuples_;
-  std::vector<double> cells_;  // Of each place.
+  uint64_t uniform_;            // The least key of the groups whose rows are all the same.
+  std::vector<Tuples> dense_;   // Whose rows have codes of 8 or 16 bits.
+  std::vector<Tuples> others_;  // But for groups whose rows are all the same.
+  std::vector<double> cells_;   // Of each place.
   uint8_t uniform_place_ = 0;
 };
 

@@ -10,6 +10,7 @@
 #include "core/hash.h"
 #include "ops/base/parallel.h"
 #include "ops/compressed/distinct.h"
+#include "ops/compressed/tuple_tables.h"
 
 namespace heddle::ops {
 namespace {
@@ -18,6 +19,8 @@ constexpr int64_t kLeastSample = 3000;
 constexpr int64_t kMostSample = 1'000'000;
 // Groups up to which every pair is tried.
 constexpr size_t kFewGroups = 16;
+// Groups above which only pairs of few tuples are tried: to find out what others save takes too long.
+constexpr size_t kSomeGroups = 64;
 // Groups above which the queue alone joins.
 constexpr size_t kManyGroups = 1000;
 // Pairs in a row that save nothing, after which the queue gives up.
@@ -57,10 +60,7 @@ class Numbers {
   static constexpr uint32_t kFree = ~uint32_t{0};
 
  private:
-  size_t SlotOf(uint64_t key) const {
-    const uint64_t hash = FoldHash(1, key);
-    return static_cast<size_t>(hash ^ hash >> 32) & (slots_.size() - 1);
-  }
+  size_t SlotOf(uint64_t key) const { return SpreadHash(FoldHash(1, key)) & (slots_.size() - 1); }
   void Grow() {
     slots_.assign(slots_.size() * 2, kFree);
     for (uint32_t number = 0; number < keys_.size(); ++number) {
@@ -77,6 +77,8 @@ class Numbers {
 // Codes of pairs of codes, by first occurrence: by a table of all pairs where there are few.
 class Pairs {
  public:
+  static constexpr uint64_t kFewPairs = uint64_t{1} << 14;
+
   /// Codes are at most these.
   Pairs(uint32_t most_first, uint32_t most_second) : width_(uint64_t{most_second} + 1) {
     if ((uint64_t{most_first} + 1) * width_ <= kFewPairs)
@@ -92,8 +94,6 @@ class Pairs {
   }
 
  private:
-  static constexpr uint64_t kFewPairs = uint64_t{1} << 14;
-
   uint64_t width_;
   uint32_t count_ = 0;
   std::vector<uint32_t> table_;
@@ -234,6 +234,11 @@ Candidate Join(const Candidate& a, const Candidate& b, const Estimator& estimato
   return joined;
 }
 
+// Whether a table of all pairs of their tuples is small.
+bool IsQuick(const Candidate& a, const Candidate& b) {
+  return a.planned.tuples * b.planned.tuples <= static_cast<double>(Pairs::kFewPairs) / 4;
+}
+
 // Whether codes of the joined group take as many bits as those of both: it has so many tuples in the first
 // few sampled rows already.
 bool NeedsAllBits(const Candidate& a, const Candidate& b) {
@@ -314,6 +319,7 @@ Status JoinGreedily(std::vector<Candidate>* groups, const Estimator& estimator,
     double saved = 0;
   };
   std::vector<Pair> pairs;
+  const bool is_many = all.size() > kSomeGroups;
   const auto measure = [&](size_t first_new) {
     std::vector<Pair> added;
     for (size_t b = first_new; b < all.size(); ++b)
@@ -323,6 +329,7 @@ Status JoinGreedily(std::vector<Candidate>* groups, const Estimator& estimator,
       for (int64_t i = begin; i < end; ++i) {
         Pair& pair = added[static_cast<size_t>(i)];
         if (IsCancelled(context.cancelled)) return;
+        if (is_many && !IsQuick(all[pair.a], all[pair.b])) continue;
         if (NeedsAllBits(all[pair.a], all[pair.b])) continue;
         pair.saved = Saved(all[pair.a], all[pair.b], Join(all[pair.a], all[pair.b], estimator));
       }

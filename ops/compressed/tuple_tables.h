@@ -25,6 +25,10 @@ bool IsSameCell(T a, T b) {
   return std::memcmp(&a, &b, sizeof(T)) == 0;
 }
 
+/// A hash whose low bits depend on all bits of another one: whole numbers as doubles differ in high bits
+/// alone.
+inline size_t SpreadHash(uint64_t hash) { return static_cast<size_t>(hash * 0x9e3779b97f4a7c15 >> 32); }
+
 /// Tuples of several cells. Open addressing.
 template <typename T>
 class TupleTable {
@@ -53,8 +57,12 @@ class TupleTable {
  private:
   static constexpr int32_t kFree = -1;
 
+  // Few cells: a loop takes less time than a call of memcmp.
   bool Equal(int64_t i, const T* other) const {
-    return std::memcmp(tuple(i), other, static_cast<size_t>(width_) * sizeof(T)) == 0;
+    const T* own = tuple(i);
+    for (int64_t k = 0; k < width_; ++k)
+      if (!IsSameCell(own[k], other[k])) return false;
+    return true;
   }
   size_t Hash(const T* cells) const {
     uint64_t hash = 0;
@@ -63,7 +71,7 @@ class TupleTable {
       std::memcpy(&bits, cells + k, sizeof(T));
       hash = FoldHash(hash, bits);
     }
-    return static_cast<size_t>(hash ^ hash >> 32);
+    return SpreadHash(hash);
   }
   void Grow() {
     slots_.assign(slots_.size() * 2, kFree);

@@ -120,16 +120,6 @@ HEDDLE_LOOKS_UP_BYTES void LeastOfEachLookedUpByte(const uint8_t* codes, int64_t
   for (; at < count; ++at) least[at] = std::min(least[at], table[codes[at]]);
 }
 
-namespace {
-
-// Adds to eight sums what a table has for eight codes.
-void AddEight(__m256i codes, const int32_t* table, int32_t* sums) {
-  auto* const to = reinterpret_cast<__m256i*>(sums);
-  _mm256_storeu_si256(to, _mm256_add_epi32(_mm256_loadu_si256(to), _mm256_i32gather_epi32(table, codes, 4)));
-}
-
-}  // namespace
-
 void AddOfLookedUp(const uint16_t* codes, int64_t count, const double* table, double* sums) {
   __m256d first = _mm256_loadu_pd(sums), second = _mm256_loadu_pd(sums + 4), third = _mm256_setzero_pd(),
           fourth = third;
@@ -147,22 +137,6 @@ void AddOfLookedUp(const uint16_t* codes, int64_t count, const double* table, do
   _mm256_storeu_pd(sums, _mm256_add_pd(first, third));
   _mm256_storeu_pd(sums + 4, _mm256_add_pd(second, fourth));
   for (; at < count; ++at) sums[at & 7] += table[codes[at]];
-}
-
-void AddEachLookedUp(const uint8_t* codes, int64_t count, const int32_t* table, int32_t* sums) {
-  int64_t at = 0;
-  for (; at + 8 <= count; at += 8)
-    AddEight(_mm256_cvtepu8_epi32(_mm_loadl_epi64(reinterpret_cast<const __m128i*>(codes + at))), table,
-             sums + at);
-  for (; at < count; ++at) sums[at] += table[codes[at]];
-}
-
-void AddEachLookedUp(const uint16_t* codes, int64_t count, const int32_t* table, int32_t* sums) {
-  int64_t at = 0;
-  for (; at + 8 <= count; at += 8)
-    AddEight(_mm256_cvtepu16_epi32(_mm_loadu_si128(reinterpret_cast<const __m128i*>(codes + at))), table,
-             sums + at);
-  for (; at < count; ++at) sums[at] += table[codes[at]];
 }
 
 }  // namespace heddle::ops::simd

@@ -21,8 +21,5 @@ void LeastOfEachLookedUpByte(const uint8_t* codes, int64_t count, const uint8_t*
 
 /// sums[i mod 8] += table[codes[i]], i < count, in any order. AVX2.
 void AddOfLookedUp(const uint16_t* codes, int64_t count, const double* table, double* sums);
-/// sums[i] += table[codes[i]], modulo 2^32; i < count. AVX2.
-void AddEachLookedUp(const uint8_t* codes, int64_t count, const int32_t* table, int32_t* sums);
-void AddEachLookedUp(const uint16_t* codes, int64_t count, const int32_t* table, int32_t* sums);
 
 }  // namespace heddle::ops::simd

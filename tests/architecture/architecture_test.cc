@@ -53,6 +53,7 @@ const std::vector<Library>& Libraries() {
       {"openssl/", {"cluster/"}},
       {"histedit.h", {"cluster/repl/"}},
       {"seccomp.h", {"cluster/executor/"}},
+      {"microhttpd.h", {"cluster/metrics/"}},
       {"tbb/", {"ops/", "actor/", "bench/"}},
       {"oneapi/", {"ops/", "actor/", "bench/"}},
       {"Eigen/", {"ops/", "bench/"}},

@@ -98,6 +98,21 @@ TEST(CompilingTest, AScriptThatTakesTooLongOrTooMuchIsRefused) {
   cluster.EndAndExpectNothingLeft();
 }
 
+TEST(CompilingTest, TheKernelKeepsTheCompilerIn) {
+  for (const bool is_kept : {true, false}) {
+    Compiling cluster(is_kept ? std::vector<std::string>() : std::vector<std::string>{"--no-isolation"});
+    const auto submits = cluster.SubmitLong();
+    const std::string expected = std::string("NoNewPrivs:\t") + (is_kept ? "1\n" : "0\n");
+    std::string status;
+    for (int look = 0; look < 400 && status.find(expected) == std::string::npos; ++look) {
+      for (const pid_t compiler : cluster.Compilers())
+        status = ReadText("/proc/" + std::to_string(compiler) + "/status");
+      usleep(5'000);  // Between two looks.
+    }
+    EXPECT_NE(status.find(expected), std::string::npos) << status;
+  }
+}
+
 TEST(CompilingTest, CheckAndRunStayInTheirLimitAsWell) {
   TemporaryFolder folder;
   WriteText(folder.path() + "/long.dml", LongScript());
@@ -129,6 +144,15 @@ TEST(CompilingTest, WhoGivesUpIsNotCompiledFor) {
     EXPECT_TRUE(cluster.AwaitCompilers(0)) << signal;
   }
   cluster.EndAndExpectNothingLeft();
+}
+
+TEST(CompilingTest, AMasterThatDoesNotAnswerIsNamed) {
+  Compiling cluster;
+  const auto submits = cluster.SubmitLong();
+  cluster.master().Signal(SIGSTOP);
+  EXPECT_TRUE(submits[0]->WaitFor("heddle: the master at " + cluster.address() + " has not answered for "))
+      << submits[0]->output();
+  cluster.master().Signal(SIGCONT);
 }
 
 TEST(CompilingTest, TheEndOfAMasterWaitsForNoCompiler) {

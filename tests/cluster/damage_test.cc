@@ -124,6 +124,14 @@ TEST(FullDiskTest, OfAMasterRefusesJobsUntilThereIsRoom) {
   EXPECT_EQ(refused.code, 5);
   EXPECT_EQ(refused.errors, "heddle: error: job store: the disk is full\n");
   EXPECT_EQ(client({"job", "list"}).code, 0);
+  // The one that runs cannot end, and whoever asks is told why.
+  const std::string why = "reason   waits: job store: the disk is full\n";
+  Finished status;
+  for (int look = 0; look < 200 && status.output.find(why) == std::string::npos; ++look) {
+    usleep(100'000);
+    status = client({"job", "status", "j1"});
+  }
+  EXPECT_NE(status.output.find(why), std::string::npos) << status.output;
   ASSERT_TRUE(disk.Resize(16 * kMebibyte));
   const Finished outcome = client({"job", "wait", "j1"});
   const Finished logs = client({"job", "logs", "j1"});
@@ -132,6 +140,22 @@ TEST(FullDiskTest, OfAMasterRefusesJobsUntilThereIsRoom) {
   else
     EXPECT_NE(outcome.errors.find("job store: the disk is full"), std::string::npos) << outcome.errors;
   EXPECT_EQ(client({"job", "submit", "-e", "print(2)"}).output, "2\n");
+  // A log of changes that begins anew has room for a job, which would not find any for its end.
+  ASSERT_EQ(RunProcess({"/usr/bin/python3", "-c",
+                        "import sqlite3\n"
+                        "sqlite3.connect('" +
+                            state + "/jobs.sqlite').execute('PRAGMA wal_checkpoint(RESTART)')"},
+                       cluster.folder())
+                .code,
+            0);
+  const std::uintmax_t used = disk.used();
+  ASSERT_TRUE(disk.Resize(static_cast<int64_t>(used) + 4096));
+  const auto begin = std::chrono::steady_clock::now();
+  const Finished full = client({"job", "submit", "-e", "print(3)"});
+  EXPECT_EQ(full.code, 5) << full.output;
+  EXPECT_EQ(full.errors, "heddle: error: job store: the disk is full\n");
+  EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(10 * kPatience));
+  ASSERT_TRUE(disk.Resize(16 * kMebibyte));
   worker->Signal(SIGTERM);
   EXPECT_EQ(worker->Wait(), 0);
   master->Signal(SIGTERM);

@@ -1,13 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 // Many jobs while executors, workers and the master are killed and stopped: every job ends with the bytes of
 // a quiet run, and nothing is left over. HEDDLE_CHAOS_SECONDS says for how long (default 15), HEDDLE_SEED
-// which chaos.
+// which chaos, HEDDLE_KILLS how many kills the times of recovery are measured over (default 6).
 #include <gtest/gtest.h>
 #include <signal.h>
 
+#include <algorithm>
 #include <chrono>
 #include <cstdlib>
 #include <map>
+#include <nlohmann/json.hpp>
 #include <random>
 #include <thread>
 
@@ -72,6 +74,36 @@ class JobChaosTest : public testing::Test {
   }
   static std::string NameOf(size_t worker) { return "worker" + std::to_string(worker); }
 
+  static int64_t NowMs() {
+    return std::chrono::duration_cast<std::chrono::milliseconds>(
+               std::chrono::system_clock::now().time_since_epoch())
+        .count();
+  }
+  nlohmann::json StatusOf(const std::string& job) {
+    return nlohmann::json::parse(cluster_.Run({"job", "status", "--json", job}).output, nullptr,
+                                 /*allow_exceptions=*/false);
+  }
+  // The first transition of a job to `state` at or after a moment; -1: none.
+  static int64_t NextMs(const nlohmann::json& status, const std::string& state, int64_t since_ms) {
+    for (const nlohmann::json& transition : status["transitions"])
+      if (transition["state"] == state && transition["time_ms"].get<int64_t>() >= since_ms)
+        return transition["time_ms"].get<int64_t>();
+    return -1;
+  }
+  // Until the job runs in a later attempt than that, and has a checkpoint that is later than that moment.
+  // False when it has ended.
+  bool AwaitCheckpoint(const std::string& job, int64_t attempt, int64_t since_ms) {
+    const auto end = Clock::now() + std::chrono::seconds(60 * testing_support::kPatience);
+    while (Clock::now() < end) {
+      const nlohmann::json status = StatusOf(job);
+      if (status.is_discarded() || status.contains("finished_ms")) return false;
+      if (status["attempt"].get<int64_t>() > attempt && status["state"] == "RUNNING" &&
+          status["checkpoint_ms"].get<int64_t>() > since_ms)
+        return true;
+    }
+    return false;
+  }
+
   std::vector<std::string> WordsOf(const Job& job) const {
     return {std::to_string(job.kind) + ".dml", "-nvargs", "k=" + job.k, "n=" + std::to_string(scale_)};
   }
@@ -89,7 +121,7 @@ class JobChaosTest : public testing::Test {
                                       "--seed",
                                       job->k,
                                       "--workers",
-                                      std::to_string(1 + random_() % kWorkers),
+                                      std::to_string(workers_ > 0 ? workers_ : 1 + random_() % kWorkers),
                                       "--checkpoint",
                                       "150ms",
                                       "--min-distributed-bytes",
@@ -141,7 +173,8 @@ class JobChaosTest : public testing::Test {
   }
 
   std::mt19937_64 random_{static_cast<uint64_t>(Environment("HEDDLE_SEED", 1))};
-  const int64_t scale_ = 4;
+  int64_t scale_ = 4;
+  size_t workers_ = 0;  // Of a job; 0: drawn.
   const testing_support::TemporaryFolder place_;
   ClusterOfProcesses cluster_;
 };
@@ -184,6 +217,71 @@ TEST_F(JobChaosTest, EveryJobEndsWithTheBytesOfAQuietRun) {
   for (int look = 0; look < 1200 && !std::filesystem::is_empty(place_.path()); ++look)
     std::this_thread::sleep_for(std::chrono::milliseconds(100));
   EXPECT_TRUE(std::filesystem::is_empty(place_.path()));
+  cluster_.EndAndExpectNothingLeft();
+}
+
+// How long it takes until a loss is seen, and until the job runs again: of executors, and of workers that do
+// not come back before it does. One job at a time, so that nothing waits for another.
+TEST_F(JobChaosTest, AJobRunsAgainWithinSecondsOfAKill) {
+  constexpr int kKillsOfAJob = 20;
+  const int64_t wanted = Environment("HEDDLE_KILLS", 6);
+  scale_ = 400;
+  workers_ = 2;
+  std::vector<int64_t> seen_ms, resumed_ms;
+  for (int number = 1; static_cast<int64_t>(resumed_ms.size()) < wanted; ++number) {
+    Job job{.id = "", .kind = 0, .k = std::to_string(number)};
+    ASSERT_TRUE(Submit(&job));
+    std::vector<int64_t> kills;
+    int64_t attempt = 0, since_ms = 0;
+    while (kills.size() < kKillsOfAJob && static_cast<int64_t>(resumed_ms.size() + kills.size()) < wanted &&
+           AwaitCheckpoint(job.id, attempt, since_ms)) {
+      attempt = StatusOf(job.id)["attempt"].get<int64_t>();
+      size_t worker = random_() % kWorkers;
+      std::vector<pid_t> executors = ClusterOfProcesses::ChildrenOf(cluster_.worker(worker).pid());
+      for (size_t looks = 1; executors.empty() && looks < kWorkers; ++looks) {
+        worker = (worker + 1) % kWorkers;
+        executors = ClusterOfProcesses::ChildrenOf(cluster_.worker(worker).pid());
+      }
+      if (executors.empty()) continue;  // It has just ended, or begins anew.
+      const bool is_worker = random_() % 10 < 3;
+      since_ms = NowMs();
+      if (is_worker)
+        cluster_.worker(worker).Signal(SIGKILL);
+      else
+        kill(executors[0], SIGKILL);
+      if (is_worker) {
+        const auto end = Clock::now() + std::chrono::seconds(60 * testing_support::kPatience);
+        while (NextMs(StatusOf(job.id), "RECOVERING", since_ms) < 0 && Clock::now() < end) {
+        }
+        cluster_.RestartWorker(worker, NameOf(worker));
+      }
+      kills.push_back(since_ms);
+    }
+    const Finished outcome = cluster_.Run({"job", "wait", job.id});
+    ASSERT_EQ(outcome.code, 0) << outcome.errors;
+    const std::string written = ReadText(cluster_.folder() + "/w" + job.k + ".csv");
+    EXPECT_EQ(cluster_.Run({"job", "logs", job.id}).output, Quiet(job));
+    EXPECT_EQ(written, ReadText(cluster_.folder() + "/w" + job.k + ".csv"));
+    const nlohmann::json status = StatusOf(job.id);
+    for (const int64_t kill_ms : kills) {
+      const int64_t seen = NextMs(status, "RECOVERING", kill_ms);
+      const int64_t resumed = seen < 0 ? -1 : NextMs(status, "RUNNING", seen);
+      if (resumed < 0) continue;  // The job was over.
+      seen_ms.push_back(seen - kill_ms);
+      resumed_ms.push_back(resumed - kill_ms);
+    }
+  }
+  const auto tell = [](const char* what, std::vector<int64_t>* times) {
+    std::sort(times->begin(), times->end());
+    const int64_t p99 = (*times)[std::min(times->size() - 1, times->size() * 99 / 100)];
+    std::printf("%s: median %lld ms, p99 %lld ms, longest %lld ms\n", what,
+                static_cast<long long>((*times)[times->size() / 2]), static_cast<long long>(p99),
+                static_cast<long long>(times->back()));
+    return p99;
+  };
+  std::printf("%zu kills\n", resumed_ms.size());
+  EXPECT_LE(tell("seen", &seen_ms), 3'000 * testing_support::kPatience);
+  EXPECT_LE(tell("runs again", &resumed_ms), 10'000 * testing_support::kPatience);
   cluster_.EndAndExpectNothingLeft();
 }
 

@@ -217,6 +217,26 @@ TEST(JobCommandsTest, AJobHasAReportAndATrace) {
   cluster.EndAndExpectNothingLeft();
 }
 
+// Whoever waits hears what for, in the words of the status; a moment is no wait.
+TEST(JobCommandsTest, AFollowerIsToldWhatTheJobWaitsFor) {
+  ClusterOfProcesses cluster;
+  OutputOf(cluster, {"job", "submit", "--detach", "-e", "print(1)"});
+  const auto second = cluster.Start({"job", "submit", "-e", "print(2)"});
+  ASSERT_TRUE(second->WaitFor("\n")) << second->output();
+  EXPECT_EQ(second->output(),
+            "heddle: job j2: waits: no worker is alive; 'heddle worker' starts one; 1 job comes before it\n");
+  EXPECT_NE(
+      OutputOf(cluster, {"job", "status", "j2"})
+          .find("reason   waits: no worker is alive; 'heddle worker' starts one; 1 job comes before it\n"),
+      std::string::npos);
+  cluster.StartWorker("alpha");
+  EXPECT_EQ(second->Wait(), 0) << second->output();
+  const Finished quick = cluster.Run({"job", "submit", "-e", "print(3)"});
+  EXPECT_EQ(quick.output, "3\n");
+  EXPECT_EQ(quick.errors, "");
+  cluster.EndAndExpectNothingLeft();
+}
+
 // The attempt that a lost worker has ended is told of.
 TEST(JobCommandsTest, TheReportSaysWhyAJobWasStartedAgain) {
   ClusterOfProcesses cluster;

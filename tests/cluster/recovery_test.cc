@@ -194,7 +194,7 @@ TEST_F(RecoveryTest, AFileThatIsReadAndReplacedIsReplacedOnce) {
   const std::string file = ReadText(cluster_.folder() + "/x.csv");
   cluster_.StartWorker("alpha");
   cluster_.StartWorker("beta");
-  for (const char* interval : {"100ms", "1h"}) {  // From checkpoints, and from the beginning.
+  for (const char* interval : {"100ms", "1h", "off"}) {  // From checkpoints, and from the beginning.
     SCOPED_TRACE(interval);
     begin();
     const Finished submitted =
@@ -216,7 +216,7 @@ TEST_F(RecoveryTest, AFileThatIsReadAndReplacedIsReplacedOnce) {
     EXPECT_EQ(ReadText(cluster_.folder() + "/x.csv"), file);
     EXPECT_GT(Number(Status(job), "attempt"), 1);
   }
-  EXPECT_TRUE(std::filesystem::is_empty(place_.path()));
+  ExpectNoCheckpoint();
   cluster_.EndAndExpectNothingLeft();
 }
 

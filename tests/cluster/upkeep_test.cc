@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// What operators do with a master that runs: metrics, health, backups, garbage, settings, certificates.
+// What operators do with a master that runs: backups, garbage, settings, certificates.
 #include <sys/stat.h>
 
 #include "tests/cluster/certificates.h"
 #include "tests/cluster/cluster_of_processes.h"
-#include "tests/support/http_request.h"
 
 namespace heddle::testing_support {
 namespace {
@@ -13,154 +12,6 @@ std::string OutputOf(ClusterOfProcesses& cluster, const std::vector<std::string>
   const Finished finished = cluster.Run(words);
   EXPECT_EQ(finished.code, 0) << words[0] << " " << words[1] << ": " << finished.errors;
   return finished.output;
-}
-
-// The port behind "http://127.0.0.1:" in what a process has printed.
-int PortOf(const std::string& output) {
-  const std::string before = "http://127.0.0.1:";
-  const size_t at = output.find(before);
-  return at == std::string::npos ? -1 : std::atoi(output.c_str() + at + before.size());
-}
-
-// What the client library of Prometheus for Python makes of it; "" where that is not installed.
-std::string Parse(const std::string& metrics, const std::string& folder) {
-  WriteText(folder + "/metrics.txt", metrics);
-  WriteText(
-      folder + "/parse.py",
-      "import sys\ntry:\n  from prometheus_client.parser import text_string_to_metric_families as parse\n"
-      "except ImportError:\n  sys.exit(77)\n"
-      "for family in parse(open('metrics.txt').read()):\n"
-      "  print(family.type, family.name, len(family.samples), 'help' if family.documentation else '')\n");
-  const Finished parsed = RunProcess({"/usr/bin/python3", "parse.py"}, folder);
-  EXPECT_TRUE(parsed.code == 0 || parsed.code == 77) << parsed.errors;
-  return parsed.output;
-}
-
-TEST(UpkeepTest, MetricsAndHealthOfMasterAndWorker) {
-  ClusterOfProcesses cluster(10'000, "", {"--metrics-listen", "127.0.0.1:0"});
-  const int port = PortOf(cluster.master().output());
-  ASSERT_GT(port, 0) << cluster.master().output();
-  const auto worker =
-      cluster.Start({"worker", "--name", "alpha", "--threads", "3", "--metrics-listen", "127.0.0.1:0"});
-  ASSERT_TRUE(worker->WaitFor("works for the master")) << worker->output();
-  const int worker_port = PortOf(worker->output());
-  ASSERT_GT(worker_port, 0) << worker->output();
-  OutputOf(cluster, {"job", "submit", "-e", "print(\"four\")"});
-  cluster.Run({"job", "submit", "-e", "stop(\"enough\")"});
-  OutputOf(cluster, {"job", "submit", "--detach", "--workers", "2", "-e", "print(1)"});
-  // A call without a token is refused, and counted as such.
-  EXPECT_NE(cluster.Run({"job", "list", "--token-file", "/dev/null"}).code, 0);
-  WriteText(cluster.folder() + "/wrong.token", "0123456789abcdef0123456789abcdef\n");
-  EXPECT_NE(cluster.Run({"job", "list", "--token-file", "wrong.token"}).code, 0);
-  EXPECT_NE(cluster.Run({"admin", "config", "--token-file", cluster.master_folder() + "/client.token"}).code,
-            0);
-
-  const std::string answer = GetHttp(port, "/metrics");
-  EXPECT_TRUE(answer.starts_with("HTTP/1.1 200 OK\r\nContent-Type: text/plain; version=0.0.4")) << answer;
-  for (const char* line :
-       {"heddle_jobs{state=\"SUCCEEDED\"} 1\n", "heddle_jobs{state=\"FAILED\"} 1\n",
-        "heddle_jobs{state=\"QUEUED\"} 1\n", "heddle_queue_length 1\n", "heddle_job_attempts_total 2\n",
-        "heddle_jobs_submitted_total 3\n", "heddle_jobs_finished_total{state=\"FAILED\"} 1\n",
-        "heddle_workers{state=\"ALIVE\"} 1\n", "heddle_worker_threads{kind=\"offered\"} 3\n",
-        "heddle_worker_threads{kind=\"reserved\"} 0\n", "heddle_output_bytes_total 5\n",
-        "heddle_queue_wait_seconds_count 2\n",
-        "heddle_rpc_total{code=\"OK\",method=\"/heddle.Jobs/Submit\"} 3\n",
-        "code=\"PERMISSION_DENIED\",method=\"/heddle.Admin/Config\"} 1\n",
-        "code=\"UNAUTHENTICATED\",method=\"/heddle.Jobs/List\"} 1\n",
-        "heddle_executor_exits_total{how=\"done\"} 2\n", "heddle_store_ready 1\n",
-        "heddle_rpc_seconds_count{method=\"/heddle.Jobs/Submit\"} 3\n"})
-    EXPECT_NE(answer.find(line), std::string::npos) << line << answer;
-  const std::string body = answer.substr(answer.find("\r\n\r\n") + 4);
-  if (const std::string parsed = Parse(body, cluster.folder()); !parsed.empty()) {
-    EXPECT_NE(parsed.find("histogram heddle_queue_wait_seconds 10 help\n"), std::string::npos) << parsed;
-    EXPECT_NE(parsed.find("gauge process_resident_memory_bytes 1 help\n"), std::string::npos) << parsed;
-  }
-  EXPECT_NE(GetHttp(port, "/healthz").find("200 OK"), std::string::npos);
-  EXPECT_NE(GetHttp(port, "/readyz").find("200 OK"), std::string::npos);
-  EXPECT_NE(GetHttp(port, "/other").find("404 Not Found"), std::string::npos);
-  EXPECT_NE(AskHttp(port, "POST /metrics HTTP/1.1\r\nHost: x\r\nContent-Length: 0\r\n\r\n").find("405"),
-            std::string::npos);
-
-  const std::string of_worker = GetHttp(worker_port, "/metrics");
-  for (const char* line :
-       {"heddle_worker_connected 1\n", "heddle_worker_offered_threads 3\n", "heddle_executors_running 0\n",
-        "heddle_executors_started_total 2\n", "heddle_executor_exits_total{how=\"done\"} 2\n"})
-    EXPECT_NE(of_worker.find(line), std::string::npos) << line << of_worker;
-  EXPECT_NE(GetHttp(worker_port, "/readyz").find("200 OK"), std::string::npos);
-  // A worker without a master is healthy and not ready.
-  cluster.master().Signal(SIGKILL);
-  cluster.master().Wait();
-  std::string ready = GetHttp(worker_port, "/readyz");
-  for (int i = 0; i < 600 && ready.find("no connection to the") == std::string::npos; ++i)
-    ready = GetHttp(worker_port, "/readyz");
-  EXPECT_NE(ready.find("503 Service Unavailable"), std::string::npos) << ready;
-  EXPECT_NE(ready.find("there is no connection to the master"), std::string::npos) << ready;
-  EXPECT_NE(GetHttp(worker_port, "/healthz").find("200 OK"), std::string::npos);
-  cluster.StartMaster();
-  OutputOf(cluster, {"job", "cancel", "j3"});
-  worker->Signal(SIGTERM);
-  EXPECT_EQ(worker->Wait(), 0);
-
-  // A port that is taken is an error of the start.
-  const Finished taken =
-      cluster.Run({"master", "--listen", "127.0.0.1:0", "--state", "other", "--metrics-listen",
-                   "127.0.0.1:" + std::to_string(PortOf(cluster.master().output()))});
-  EXPECT_EQ(taken.code, 6) << taken.errors;
-  EXPECT_NE(taken.errors.find("for metrics"), std::string::npos) << taken.errors;
-  const Finished socket = cluster.Run({"master", "--dev", "--metrics-listen", "unix:/tmp/x"});
-  EXPECT_EQ(socket.code, 2);
-  EXPECT_NE(socket.errors.find("--metrics-listen takes HOST:PORT, not 'unix:/tmp/x'"), std::string::npos)
-      << socket.errors;
-  cluster.EndAndExpectNothingLeft();
-}
-
-// Where other machines reach them, the numbers are for those with a token; whether it is well is for all.
-TEST(UpkeepTest, MetricsThatOthersReachTakeAToken) {
-  ClusterOfProcesses cluster(10'000, "", {"--metrics-listen", "0.0.0.0:0"});
-  const Finished open = cluster.Run({"worker", "--name", "beta", "--metrics-listen", "0.0.0.0:0"});
-  EXPECT_EQ(open.code, 2);
-  EXPECT_NE(open.errors.find("--metrics-listen 0.0.0.0:0: other machines reach this address"),
-            std::string::npos)
-      << open.errors;
-  WriteText(cluster.folder() + "/scrape", "0123456789abcdef0123456789abcdef\n");
-  ASSERT_EQ(chmod((cluster.folder() + "/scrape").c_str(), 0600), 0);
-  const auto worker = cluster.Start({"worker", "--name", "alpha", "--threads", "1", "--metrics-listen",
-                                     "0.0.0.0:0", "--metrics-token-file", "scrape"});
-  ASSERT_TRUE(worker->WaitFor("works for the master")) << worker->output();
-  OutputOf(cluster, {"admin", "token", "create", "scrape", "--role", "viewer", "--out", "viewer"});
-  const std::string viewer = ReadText(cluster.folder() + "/viewer");
-  const auto bearer = [](const std::string& token) {
-    return "Authorization: Bearer " + token.substr(0, token.find('\n')) + "\r\n";
-  };
-  const std::string scrape = "0123456789abcdef0123456789abcdef";
-  for (const auto& [output, right, wrong] : {std::tuple(cluster.master().output(), viewer, scrape),
-                                             std::tuple(worker->output(), scrape, viewer)}) {
-    const std::string before = "http://0.0.0.0:";
-    ASSERT_NE(output.find(before), std::string::npos) << output;
-    const int port = std::atoi(output.c_str() + output.find(before) + before.size());
-    EXPECT_TRUE(GetHttp(port, "/metrics", bearer(right)).starts_with("HTTP/1.1 200 OK"));
-    for (const std::string& headers :
-         {std::string(), bearer(wrong), "Authorization: " + right.substr(0, 20) + "\r\n"}) {
-      const std::string refused = GetHttp(port, "/metrics", headers);
-      EXPECT_TRUE(refused.starts_with("HTTP/1.1 401 Unauthorized")) << refused;
-      EXPECT_NE(refused.find("WWW-Authenticate: Bearer\r\n"), std::string::npos) << refused;
-      EXPECT_EQ(refused.find("heddle_"), std::string::npos) << refused;
-    }
-    EXPECT_NE(GetHttp(port, "/healthz").find("200 OK"), std::string::npos);
-    EXPECT_NE(GetHttp(port, "/readyz").find("200 OK"), std::string::npos);
-  }
-  // Why it is not ready is for those with a token.
-  const int port = std::atoi(worker->output().c_str() + worker->output().find("0.0.0.0:") + 8);
-  cluster.master().Signal(SIGKILL);
-  cluster.master().Wait();
-  std::string ready = GetHttp(port, "/readyz");
-  for (int i = 0; i < 600 && ready.find("503") == std::string::npos; ++i) ready = GetHttp(port, "/readyz");
-  EXPECT_NE(ready.find("\r\n\r\nnot ready\n"), std::string::npos) << ready;
-  EXPECT_EQ(GetHttp(port, "/readyz", bearer(scrape)).find("not ready"), std::string::npos);
-  cluster.StartMaster();
-  worker->Signal(SIGTERM);
-  EXPECT_EQ(worker->Wait(), 0);
-  cluster.EndAndExpectNothingLeft();
 }
 
 TEST(UpkeepTest, ABackupOfARunningMasterIsAMaster) {
@@ -267,6 +118,67 @@ TEST(UpkeepTest, GarbageGoesByAgeAndBySize) {
   EXPECT_NE(jobs.find("j4"), std::string::npos) << "it is not finished" << jobs;
   EXPECT_NE(cluster.Run({"admin", "gc", "--token-file", cluster.master_folder() + "/client.token"}).code, 0);
   OutputOf(cluster, {"job", "cancel", "j4"});
+  cluster.EndAndExpectNothingLeft();
+}
+
+// Logs of jobs that are forgotten, names of spill files, checkpoints of jobs that have ended: of this master
+// alone, and nothing of a job that is not finished.
+TEST(UpkeepTest, GarbageOfWorkersGoes) {
+  namespace fs = std::filesystem;
+  const TemporaryFolder place;
+  ClusterOfProcesses cluster(10'000, "", {"--checkpoints", place.path()});
+  BackgroundProcess& worker = cluster.StartWorker("alpha");
+  const std::string loop =
+      "X = rand(rows=100, cols=10, seed=1)\nfor (i in 1:1000000) { X = X + i\n  print(i) }";
+  const auto submit = [&] {
+    return OutputOf(cluster, {"job", "submit", "--detach", "--checkpoint", "100ms", "-e", loop});
+  };
+  // An executor that was killed leaves a log.
+  submit();
+  for (int look = 0; look < 600 && ClusterOfProcesses::ChildrenOf(worker.pid()).empty(); ++look)
+    usleep(50'000);
+  for (const pid_t executor : ClusterOfProcesses::ChildrenOf(worker.pid())) kill(executor, SIGKILL);
+  const std::string log = cluster.folder() + "/state/heddle/workers/alpha/logs/j1-1-0.log";
+  for (int look = 0; look < 600 && !fs::exists(log); ++look) usleep(50'000);
+  OutputOf(cluster, {"job", "cancel", "j1"});
+  EXPECT_EQ(cluster.Run({"job", "wait", "j1"}).code, 8);
+  for (int look = 0; look < 600 && !fs::is_empty(place.path()); ++look) usleep(50'000);
+  submit();
+  for (int look = 0; look < 600 && fs::is_empty(place.path()); ++look) usleep(50'000);
+  ASSERT_FALSE(fs::is_empty(place.path()));
+  // That of the job which runs: "j2-MASTER-REQUEST".
+  const std::string running = fs::directory_iterator(place.path())->path().filename().string();
+  ASSERT_TRUE(running.starts_with("j2-")) << running;
+  const std::string dead = "j1" + running.substr(2), others = "j1-0123456789abcdef" + running.substr(19);
+  for (const std::string& folder : {dead, others}) {
+    fs::create_directories(place.path() + "/" + folder + "/7-1");
+    WriteText(place.path() + "/" + folder + "/7-1/rank-0", "12345");
+  }
+  const std::string spill = cluster.folder() + "/tmp/.0123456789abcdef.part.heddle";
+  WriteText(spill, "abc");
+  fs::last_write_time(spill, fs::file_time_type::clock::now() - std::chrono::hours(2));
+
+  const std::string first = OutputOf(cluster, {"admin", "gc", "--dry-run"});
+  EXPECT_EQ(first, "spill " + spill + " on alpha: 3 bytes\ncheckpoints " + place.path() + "/" + dead +
+                       " on alpha: 5 bytes\non alpha: 2 would go, 8 bytes\n2 would go, 8 bytes\n")
+      << "the log is that of a job that is remembered";
+  EXPECT_TRUE(fs::exists(spill) && fs::exists(place.path() + "/" + dead));
+  OutputOf(cluster, {"job", "delete", "j1"});
+  const std::string gone = OutputOf(cluster, {"admin", "gc"});
+  EXPECT_NE(gone.find("log " + log + " on alpha: "), std::string::npos) << gone;
+  EXPECT_NE(gone.find("\non alpha: 3 are gone, "), std::string::npos) << gone;
+  EXPECT_FALSE(fs::exists(log) || fs::exists(spill) || fs::exists(place.path() + "/" + dead));
+  EXPECT_TRUE(fs::exists(place.path() + "/" + others)) << "it is another master's";
+  EXPECT_TRUE(fs::exists(place.path() + "/" + running));
+  EXPECT_EQ(OutputOf(cluster, {"admin", "gc"}), "0 are gone, 0 bytes\n");
+
+  OutputOf(cluster, {"job", "cancel", "j2"});
+  EXPECT_EQ(cluster.Run({"job", "wait", "j2"}).code, 8);
+  worker.Signal(SIGSTOP);
+  const Finished silent = cluster.Run({"admin", "gc"});
+  EXPECT_EQ(silent.code, 0);
+  EXPECT_EQ(silent.errors, "heddle: warning: worker alpha has not answered within 10 s\n");
+  worker.Signal(SIGCONT);
   cluster.EndAndExpectNothingLeft();
 }
 

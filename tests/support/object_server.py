@@ -105,7 +105,7 @@ class Handler(BaseHTTPRequestHandler):
         if self.command == "GET" and "list-type" in query:
             after = query["start-after"]
             keys = sorted(k for k in objects if k.startswith(query["prefix"]) and k > after)[:3]  # truncated early
-            return self.reply(200, ("<R>" + "".join(f"<Key>{escape(k)}</Key>" for k in keys) + "</R>").encode())
+            return self.reply(200, ("<R>" + "".join(f"<Contents><Key>{escape(k)}</Key><Size>{len(objects[k])}</Size></Contents>" for k in keys) + "</R>").encode())
         if key not in objects:
             return self.refuse(404, "NoSuchKey", "there is no such key")
         data = objects[key]

@@ -3,14 +3,14 @@
 #include <sys/stat.h>
 
 #include <cstdio>
-#include <ctime>
 #include <nlohmann/json.hpp>
 
+#include "cluster/access/master_folder.h"
 #include "cluster/cli/connection.h"
 #include "cluster/cli/jobs/job_report.h"
 #include "cluster/cli/report.h"
 #include "cluster/cli/verb.h"
-#include "cluster/access/master_folder.h"
+#include "core/text/time_text.h"
 #include "core/text/utf8.h"
 
 namespace heddle::cluster::cli {
@@ -18,7 +18,6 @@ namespace {
 
 using Kind = Option::Kind;
 
-constexpr int64_t kDayMs = 86'400'000;
 constexpr int64_t kLifeMs = 90 * kDayMs;
 constexpr int64_t kLifeOfInvitationMs = kDayMs;
 constexpr int64_t kLongestLifeMs = 3660 * kDayMs;
@@ -36,14 +35,7 @@ constexpr Option kCreateOptions[] = {
 constexpr Option kRotateOptions[] = {
     {"overlap", Kind::kValue, "TIME", "how long the old secret goes on to let in (default 0)"}, kOutOption};
 
-std::string DayOf(int64_t ms) {
-  if (ms == 0) return "never";
-  const std::time_t seconds = ms / 1000;
-  std::tm parts{};
-  gmtime_r(&seconds, &parts);
-  return fmt::format("{:04}-{:02}-{:02} {:02}:{:02}", parts.tm_year + 1900, parts.tm_mon + 1, parts.tm_mday,
-                     parts.tm_hour, parts.tm_min);
-}
+std::string DayOf(int64_t ms) { return ms == 0 ? "never" : UtcTime(ms, "%Y-%m-%d %H:%M"); }
 
 std::string RolesOf(const TokenDescription& token) {
   return fmt::format("{}", fmt::join(token.roles(), ","));

@@ -2,14 +2,14 @@
 #include <fmt/format.h>
 #include <sys/stat.h>
 
-#include <ctime>
 #include <nlohmann/json.hpp>
 
+#include "cluster/access/master_folder.h"
 #include "cluster/cli/report.h"
 #include "cluster/cli/verb.h"
-#include "cluster/access/master_folder.h"
 #include "cluster/network/certificates.h"
 #include "core/environment/clock.h"
+#include "core/text/time_text.h"
 #include "core/text/utf8.h"
 
 namespace heddle::cluster::cli {
@@ -17,7 +17,6 @@ namespace {
 
 using Kind = Option::Kind;
 
-constexpr int64_t kMsOfDay = 86'400'000;
 constexpr int64_t kSoonDays = 30;
 
 constexpr Option kOptions[] = {
@@ -34,18 +33,10 @@ bool IsThere(const std::string& path) {
   return lstat(path.c_str(), &status) == 0;
 }
 
-std::string Date(int64_t ms) {
-  const auto seconds = static_cast<std::time_t>(ms / 1000);
-  std::tm time{};
-  gmtime_r(&seconds, &time);
-  char text[32];
-  return {text, std::strftime(text, sizeof(text), "%Y-%m-%d %H:%M UTC", &time)};
-}
-
 // A certificate as a line of text or of JSON. Its days left.
 int64_t Show(const Arguments& arguments, const std::string& path, const CertificateFacts& facts) {
   const int64_t left_ms = facts.until_ms - SystemClock().WallMs();
-  const int64_t days = left_ms / kMsOfDay;
+  const int64_t days = left_ms / kDayMs;
   if (arguments.Has("json")) {
     nlohmann::ordered_json json;
     json["file"] = path;
@@ -59,7 +50,7 @@ int64_t Show(const Arguments& arguments, const std::string& path, const Certific
     return left_ms < 0 ? -1 : days;
   }
   std::string text = fmt::format("{}: {}{}, until {}", path, facts.is_authority ? "authority " : "",
-                                 facts.subject, Date(facts.until_ms));
+                                 facts.subject, UtcTime(facts.until_ms));
   text += left_ms < 0 ? " (expired)" : fmt::format(" ({} days)", days);
   if (!facts.is_authority)
     text += fmt::format(", signed by {}, for {}", facts.issuer, fmt::join(facts.names, ", "));

@@ -11,6 +11,7 @@
 #include "cluster/network/certificates.h"
 #include "cluster/security/role.h"
 #include "core/environment/clock.h"
+#include "core/text/time_text.h"
 #include "core/version.h"
 #include "proto/master.pb.h"
 
@@ -19,7 +20,6 @@ namespace {
 
 constexpr int64_t kMostSkewMs = 5'000;
 constexpr int64_t kLittleDisk = int64_t{1} << 30;
-constexpr int64_t kMsOfDay = 86'400'000;
 constexpr int64_t kSoonDays = 30;
 constexpr int64_t kSlowMs = 200;
 
@@ -62,7 +62,7 @@ Finding Disk(const AboutReply& about) {
 
 Finding Expiry(const std::string& about, int64_t until_ms, const char* mend) {
   const int64_t left_ms = until_ms - SystemClock().WallMs();
-  const int64_t days = left_ms / kMsOfDay;
+  const int64_t days = left_ms / kDayMs;
   if (left_ms <= 0) return FaultFinding(about, "it has expired", mend);
   if (days < kSoonDays) return NoteFinding(about, fmt::format("it expires in {} days", days), mend);
   return GoodFinding(about, fmt::format("good for {} days", days));

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <map>
 #include <nlohmann/json.hpp>
 
 #include "cluster/cli/connection.h"
@@ -37,6 +38,7 @@ std::string ToJson(const GarbageItem& item) {
   json["name"] = item.name();
   json["bytes"] = item.bytes();
   json["time_ms"] = item.time_ms();
+  if (!item.node().empty()) json["node"] = item.node();
   return json.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
 }
 
@@ -49,16 +51,28 @@ int Run(const Arguments& arguments) {
   if (Status status = (*client)->CollectGarbage(*request, &reply); !status.ok())
     return ReportOutcome(arguments, status);
   WarnOfVersion(**client);
+  const char* const what = arguments.Has("dry-run") ? "would go" : "are gone";
   std::string text;
-  int64_t bytes = 0;
+  struct Sum {
+    int64_t items = 0, bytes = 0;
+  };
+  Sum all;
+  std::map<std::string, Sum> of_nodes;
   for (const GarbageItem& item : reply.items()) {
-    bytes += item.bytes();
+    for (Sum* const sum : {&all, &of_nodes[item.node()]}) {
+      ++sum->items;
+      sum->bytes += item.bytes();
+    }
     text += arguments.Has("json") ? ToJson(item) + "\n"
-                                  : fmt::format("{} {}: {} bytes\n", item.kind(), item.name(), item.bytes());
+                                  : fmt::format("{} {}{}{}: {} bytes\n", item.kind(), item.name(),
+                                                item.node().empty() ? "" : " on ", item.node(), item.bytes());
   }
-  if (!arguments.Has("json"))
-    text += fmt::format("{} {}, {} bytes\n", reply.items_size(),
-                        arguments.Has("dry-run") ? "would go" : "are gone", bytes);
+  if (!arguments.Has("json")) {
+    for (const auto& [node, sum] : of_nodes)
+      if (!node.empty()) text += fmt::format("on {}: {} {}, {} bytes\n", node, sum.items, what, sum.bytes);
+    text += fmt::format("{} {}, {} bytes\n", all.items, what, all.bytes);
+  }
+  for (const std::string& problem : reply.problems()) Warn(problem);
   PrintOutput(arguments.Has("json") ? text : EscapeForTerminal(text));
   return 0;
 }

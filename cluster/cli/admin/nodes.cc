@@ -4,6 +4,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "cluster/cli/admin/node_json.h"
 #include "cluster/cli/connection.h"
 #include "cluster/cli/jobs/job_report.h"
 #include "cluster/cli/report.h"
@@ -12,9 +13,8 @@
 #include "core/text/utf8.h"
 
 namespace heddle::cluster::cli {
-namespace {
 
-std::string ToJson(const NodeDescription& node) {
+nlohmann::ordered_json JsonOf(const NodeDescription& node) {
   nlohmann::ordered_json json;
   json["name"] = node.name();
   json["state"] = node.state();
@@ -32,7 +32,13 @@ std::string ToJson(const NodeDescription& node) {
   json["silent_ms"] = node.silent_ms();
   json["uuid"] = node.uuid();
   json["isolation"] = node.isolation();
-  return json.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+  return json;
+}
+
+namespace {
+
+std::string ToJson(const NodeDescription& node) {
+  return JsonOf(node).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
 }
 
 std::string JobsOf(const NodeDescription& node) { return fmt::format("{}", fmt::join(node.jobs(), ",")); }

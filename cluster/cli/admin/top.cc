@@ -8,6 +8,7 @@
 #include <mutex>
 #include <nlohmann/json.hpp>
 
+#include "cluster/cli/admin/node_json.h"
 #include "cluster/cli/connection.h"
 #include "cluster/cli/jobs/job_report.h"
 #include "cluster/cli/report.h"
@@ -31,21 +32,22 @@ constexpr Option kOptions[] = {
     {"every", Kind::kValue, "TIME", "how often it is drawn anew (default 2s)"},
 };
 
-struct Sight {
+// What is drawn.
+struct Snapshot {
   NodesReply nodes;
   ListReply jobs;
 };
 
-Result<Sight> Look(Client& client) {
-  Sight sight;
-  HEDDLE_RETURN_IF_ERROR(client.Nodes(&sight.nodes));
+Result<Snapshot> Look(Client& client) {
+  Snapshot snapshot;
+  HEDDLE_RETURN_IF_ERROR(client.Nodes(&snapshot.nodes));
   ListRequest request;
   request.set_most(kMostJobs);
   for (const JobState state : {JobState::kQueued, JobState::kAdmitted, JobState::kStarting,
                                JobState::kRunning, JobState::kRecovering, JobState::kCancelling})
     request.add_states(std::string(Name(state)));
-  HEDDLE_RETURN_IF_ERROR(client.List(request, &sight.jobs));
-  return sight;
+  HEDDLE_RETURN_IF_ERROR(client.List(request, &snapshot.jobs));
+  return snapshot;
 }
 
 std::string Age(int64_t ms) {
@@ -69,22 +71,22 @@ std::string Doing(const JobDescription& job) {
   return text + fmt::format("  {:.1f} GB", static_cast<double>(progress->used_bytes) / 1e9);
 }
 
-std::string ToText(const Sight& sight, int64_t now_ms) {
+std::string ToText(const Snapshot& snapshot, int64_t now_ms) {
   size_t alive = 0, busy = 0;
   int64_t threads = 0;
-  for (const NodeDescription& node : sight.nodes.nodes()) {
+  for (const NodeDescription& node : snapshot.nodes.nodes()) {
     alive += node.state() == "ALIVE" ? 1 : 0;
     busy += node.jobs().empty() ? 0 : 1;
     threads += node.threads();
   }
   size_t running = 0;
-  for (const JobDescription& job : sight.jobs.jobs()) running += job.workers_size() > 0 ? 1 : 0;
+  for (const JobDescription& job : snapshot.jobs.jobs()) running += job.workers_size() > 0 ? 1 : 0;
   std::string text = fmt::format("{} workers, {} alive, {} busy, {} threads; {}{} jobs, {} with workers\n\n",
-                                 sight.nodes.nodes_size(), alive, busy, threads, sight.jobs.jobs_size(),
-                                 sight.jobs.more() ? "+" : "", running);
+                                 snapshot.nodes.nodes_size(), alive, busy, threads, snapshot.jobs.jobs_size(),
+                                 snapshot.jobs.more() ? "+" : "", running);
   text += fmt::format("{:<19} {:<8} {:<7} {:<8} {:>9} {:>9}\n", "WORKER", "STATE", "JOB", "THREADS", "MEMORY",
                       "SILENT S");
-  for (const NodeDescription& node : sight.nodes.nodes())
+  for (const NodeDescription& node : snapshot.nodes.nodes())
     text += fmt::format("{:<19} {:<8} {:<7} {:<8} {:>6.1f} GB {:>9.1f}\n", node.name(), node.state(),
                         node.jobs().empty() ? "-" : fmt::format("{}", fmt::join(node.jobs(), ",")),
                         fmt::format("{}/{}", node.reserved_threads(), node.threads()),
@@ -92,27 +94,19 @@ std::string ToText(const Sight& sight, int64_t now_ms) {
                         static_cast<double>(node.silent_ms()) / 1e3);
   text += fmt::format("\n{:<7} {:<11} {:>8} {:>8} {:<23} {}\n", "JOB", "STATE", "AGE", "WORKERS", "SCRIPT",
                       "DOING");
-  for (const JobDescription& job : sight.jobs.jobs())
+  for (const JobDescription& job : snapshot.jobs.jobs())
     text += fmt::format("{:<7} {:<11} {:>8} {:>8} {:<23} {}\n", job.job(), job.state(),
                         Age(now_ms - job.submitted_ms()), job.workers_size(), FirstLine(job.script()),
                         Doing(job));
   return text;
 }
 
-std::string ToJson(const Sight& sight) {
+std::string ToJson(const Snapshot& snapshot) {
   nlohmann::ordered_json json;
   json["nodes"] = nlohmann::ordered_json::array();
-  for (const NodeDescription& node : sight.nodes.nodes())
-    json["nodes"].push_back({{"name", node.name()},
-                             {"state", node.state()},
-                             {"drained", node.drained()},
-                             {"jobs", std::vector<std::string>(node.jobs().begin(), node.jobs().end())},
-                             {"threads", node.threads()},
-                             {"reserved_threads", node.reserved_threads()},
-                             {"memory_bytes", node.memory_bytes()},
-                             {"silent_ms", node.silent_ms()}});
+  for (const NodeDescription& node : snapshot.nodes.nodes()) json["nodes"].push_back(JsonOf(node));
   json["jobs"] = nlohmann::ordered_json::array();
-  for (const JobDescription& job : sight.jobs.jobs())
+  for (const JobDescription& job : snapshot.jobs.jobs())
     json["jobs"].push_back(
         nlohmann::ordered_json::parse(cli::ToJson(job), nullptr, /*allow_exceptions=*/false));
   return json.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
@@ -150,15 +144,15 @@ int Run(const Arguments& arguments) {
   });
   int code = 0;
   for (bool is_first = true;; is_first = false) {
-    const Result<Sight> sight = Look(**client);
-    if (!sight.ok()) {
-      code = ReportOutcome(arguments, sight.status());
+    const Result<Snapshot> snapshot = Look(**client);
+    if (!snapshot.ok()) {
+      code = ReportOutcome(arguments, snapshot.status());
       break;
     }
     if (is_first) WarnOfVersion(**client);
     const std::string text = arguments.Has("json")
-                                 ? ToJson(*sight) + "\n"
-                                 : EscapeForTerminal(ToText(*sight, SystemClock().WallMs()));
+                                 ? ToJson(*snapshot) + "\n"
+                                 : EscapeForTerminal(ToText(*snapshot, SystemClock().WallMs()));
     if (!PrintOutput(is_live ? OnScreen(text) : text) || !is_live) break;
     std::unique_lock lock(mutex);
     if (changed.wait_for(lock, std::chrono::milliseconds(std::max<int64_t>(*every_ms, 100)),

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cluster/cli/jobs/job_report.h"
 
+#include <chrono>
 #include <cstdio>
 #include <nlohmann/json.hpp>
 
@@ -9,10 +10,18 @@
 #include "cluster/cli/run_script.h"
 #include "cluster/master/job.h"
 #include "cluster/process/interrupt.h"
+#include "cluster/process/repeated_work.h"
 #include "cluster/progress/shown_progress.h"
 #include "core/text/utf8.h"
 
 namespace heddle::cluster::cli {
+namespace {
+
+// When a job that waits is spoken of: a short wait is none.
+constexpr auto kFirstReminder = std::chrono::milliseconds(2'000);
+constexpr auto kNextReminders = std::chrono::milliseconds(30'000);
+
+}  // namespace
 
 std::string ToJson(const JobDescription& job) {
   nlohmann::ordered_json json;
@@ -76,21 +85,32 @@ int FollowJob(const Arguments& arguments, Client& client, const std::string& job
       cancellation.Request(OutputStatus());
   };
   events.progress = [&](const std::string& json) { progress.Tell(json); };
+  const auto tell = [&](const std::string& why) {
+    progress.Aside([&] {
+      return std::fputs(EscapeForTerminal(fmt::format("heddle: job {}: {}\n", job, why)).c_str(), stderr);
+    });
+  };
   std::string told;
   events.state = [&](const JobDescription& description) {
     if (description.state() != Name(JobState::kRunning)) progress.Tell("{}");  // nothing runs
-    // Why nothing happens yet, or again.
-    const bool waits =
-        description.state() == Name(JobState::kQueued) || description.state() == Name(JobState::kRecovering);
-    if (!waits || description.reason().empty() || description.reason() == told || arguments.Has("json"))
+    // What was told of a job that begins may be over at once: the reminder tells the rest.
+    if (!description.waits() || description.state() == Name(JobState::kQueued) ||
+        description.reason() == told || arguments.Has("json"))
       return;
     told = description.reason();
-    progress.Aside([&] {
-      return std::fputs(EscapeForTerminal(fmt::format("heddle: job {}: {}\n", job, told)).c_str(), stderr);
-    });
+    tell(told);
   };
   JobDescription last;
+  engine::Cancellation over;
+  std::optional<RepeatedWork> reminder;
+  if (!arguments.Has("json"))
+    reminder.emplace(kFirstReminder, kNextReminders, [&] {
+      JobDescription now;
+      if (client.Get(job, &now, &over).ok() && now.waits()) tell(now.reason());
+    });
   const Status watched = client.Watch(job, /*follow=*/true, events, &cancellation, &last, kMasterPatienceMs);
+  over.Request(Cancelled(""));
+  reminder.reset();
   progress.End();
   const std::string again = fmt::format("job {} goes on; to attach again: heddle job logs -f {}", job, job);
   if (Status output = OutputStatus(); !output.ok()) return ReportOutcome(arguments, output.WithNote(again));

@@ -11,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include "core/text/time_text.h"
 #include "ops/io/files/folder_parts.h"
 #include "ops/io/files/folders.h"
 
@@ -77,13 +78,8 @@ bool FileVersion::IsSame(const FileVersion& other) const {
 std::string FileVersion::Describe() const {
   if (kind == Kind::kMissing) return "no file";
   if (kind == Kind::kOther) return "no ordinary file";
-  const auto time = static_cast<time_t>(seconds);
-  struct tm fields {};
-  gmtime_r(&time, &fields);
-  std::array<char, 32> date{};
-  std::strftime(date.data(), date.size(), "%Y-%m-%d %H:%M:%S", &fields);
   return fmt::format("{}{} bytes of {}.{:09} UTC", kind == Kind::kFolder ? "a folder with " : "", bytes,
-                     date.data(), nanoseconds);
+                     UtcTime(seconds * 1000, "%Y-%m-%d %H:%M:%S"), nanoseconds);
 }
 
 std::string FileVersion::ToText() const {

@@ -26,13 +26,14 @@ namespace heddle::cluster {
 namespace {
 
 // What a child of this process finds after it has been isolated; it ends with its answers.
-std::string InChild(const ExecutorStart& start, const std::function<std::string()>& look) {
+std::string InChild(const ExecutorStart& start, const std::function<std::string()>& look,
+                    Status (*isolate)(const ExecutorStart& start) = &Isolate) {
   int pipes[2] = {-1, -1};
   EXPECT_EQ(pipe2(pipes, O_CLOEXEC), 0);
   const pid_t child = fork();
   if (child == 0) {
     Status status = BecomeOwner(start);
-    if (status.ok()) status = Isolate(start);
+    if (status.ok()) status = isolate(start);
     const std::string answer = status.ok() ? look() : status.ToString();
     (void)!write(pipes[1], answer.data(), answer.size());
     _exit(0);
@@ -157,6 +158,43 @@ TEST_F(IsolationTest, CheckpointsOfTheJobAreOpenAndThoseOfOthersShut) {
   if (!HasLandlock()) return;
   EXPECT_EQ(opens(place + "/j2-00000000000000bb/part", O_RDONLY), strerror(EACCES));
   EXPECT_EQ(opens(place + "/new", O_WRONLY | O_CREAT), strerror(EACCES));
+}
+
+// What is installed with Heddle, and nothing else that lies in these folders.
+TEST_F(IsolationTest, OfTheInstallationItsPartsAreOpen) {
+  const auto opens = [&](const std::string& path) {
+    return InChild(start_, [&] { return Open(path, O_RDONLY); });
+  };
+  EXPECT_EQ(opens(HEDDLE_BINARY_DIR "/libheddle_codegen.so"), "ok");
+  EXPECT_EQ(opens(HEDDLE_BINARY_DIR "/heddle-array-process"), "ok");
+  EXPECT_EQ(opens("/proc/self/exe"), "ok");
+  if (!HasLandlock()) return;
+  EXPECT_EQ(opens(HEDDLE_BINARY_DIR "/heddle-write-rules"), strerror(EACCES));
+  EXPECT_EQ(opens(HEDDLE_BINARY_DIR "/libheddle_cluster.a"), strerror(EACCES));
+}
+
+// Who compiles reads what lies in the folders of the job, for the sizes of its inputs.
+TEST_F(IsolationTest, ACompilerChangesNoFile) {
+  start_.is_isolated = false;
+  start_.roots.arguments = {job_.path() + "/missing/X.csv"};
+  const auto in_compiler = [&](const std::function<std::string()>& look) {
+    return InChild(start_, look, &IsolateCompiler);
+  };
+  EXPECT_EQ(in_compiler([&] { return Open(job_.path() + "/X.csv", O_RDONLY); }), "ok");
+  const std::string status = in_compiler([] { return testing_support::ReadText("/proc/self/status"); });
+  EXPECT_NE(status.find("NoNewPrivs:\t1\n"), std::string::npos) << status;
+  EXPECT_FALSE(std::filesystem::exists(job_.path() + "/missing"));
+  if (HasSeccomp()) {
+    EXPECT_NE(status.find("Seccomp:\t2\n"), std::string::npos) << status;
+    EXPECT_EQ(in_compiler([] { return Errno(unshare(CLONE_NEWUSER)); }), strerror(EPERM));
+  }
+  if (!HasLandlock()) return;
+  const std::string denied = strerror(EACCES);
+  EXPECT_EQ(in_compiler([&] { return Open(outside_.path() + "/secret", O_RDONLY); }), denied);
+  for (const std::string& folder : {job_.path(), spill_.path(), outside_.path()})
+    EXPECT_EQ(in_compiler([&] { return Open(folder + "/new", O_WRONLY | O_CREAT); }), denied) << folder;
+  EXPECT_EQ(in_compiler([&] { return Open(job_.path() + "/X.csv", O_WRONLY); }), denied);
+  EXPECT_EQ(in_compiler([&] { return Errno(unlink((job_.path() + "/X.csv").c_str())); }), denied);
 }
 
 TEST_F(IsolationTest, ItGetsNoNewRights) {

@@ -87,6 +87,10 @@ TEST(ObjectCheckpointsTest, AreWrittenReadAndRemoved) {
   EXPECT_EQ(names.size(), 10u) << "in several answers";
   std::sort(names.begin(), names.end());
   EXPECT_EQ(names[1], "j1-0/5-1/rank-1");
+  Put(*store, "j2-0/7-1/rank-0", "1234567");
+  EXPECT_EQ(*CheckpointFolders("s3://bucket/heddle jobs/ä+b/"),
+            (std::map<std::string, int64_t>{{"j1-0", 11 + 5 + 8 + 5}, {"j2-0", 7}}));
+  EXPECT_TRUE(store->RemoveAll("j2-0").ok());
   EXPECT_TRUE(store->RemoveAll("j1-0/5-1").ok());
   for (int rank = 0; rank < 9; ++rank)
     EXPECT_FALSE(store->SizeOf("j1-0/5-1/rank-" + std::to_string(rank)).ok()) << rank;

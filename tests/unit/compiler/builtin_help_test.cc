@@ -107,7 +107,7 @@ TEST(BuiltinHelpTest, OtherNamesOfBuiltinsAreFound) {
           << alias << ": " << help;
     }
   }
-  EXPECT_GE(found, 20u);
+  EXPECT_GE(found, 19u);
   EXPECT_EQ(NearestFunction("ceilng"), "ceiling");
 }
 

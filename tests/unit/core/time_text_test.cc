@@ -32,5 +32,11 @@ TEST(TimeTextTest, MalformedIsNotTooLong) {
   }
 }
 
+TEST(TimeTextTest, MomentsAreInUtc) {
+  EXPECT_EQ(UtcTime(1'796'021'220'999), "2026-11-30 06:47 UTC");
+  EXPECT_EQ(UtcTime(0, "%Y-%m-%dT%H:%M:%S"), "1970-01-01T00:00:00");
+  EXPECT_EQ(UtcTime(-1, "%Y-%m-%d %H:%M:%S"), "1969-12-31 23:59:59");
+}
+
 }  // namespace
 }  // namespace heddle

@@ -8,6 +8,7 @@
 #include "core/memory/block_pool.h"
 #include "core/memory/memory_budget.h"
 #include "engine/engine.h"
+#include "tests/support/process.h"
 #include "tests/unit/engine/script_runner.h"
 
 namespace heddle::engine {
@@ -23,20 +24,16 @@ size_t HashOf(const Matrix& matrix) {
 // The limit of the process is what it was when the test has ended.
 class PanelsOfSessionTest : public testing::Test {
  protected:
-  PanelsOfSessionTest() : limit_(MemoryBudget::Process().limit()) {
-    folder_ = std::filesystem::temp_directory_path() / "heddle_panels_of_session";
-    std::filesystem::create_directories(folder_);
-  }
+  PanelsOfSessionTest() : limit_(MemoryBudget::Process().limit()) {}
   ~PanelsOfSessionTest() override {
     SetLimit(limit_);
     BlockPool::Process().Trim();
-    std::filesystem::remove_all(folder_);
   }
   static void SetLimit(int64_t bytes) { MemoryBudget::Process().SetLimit(bytes); }
 
   EngineOptions OptionsOf(int64_t memory_bytes) const {
     EngineOptions options;
-    options.directory = folder_.string();
+    options.directory = folder_.path();
     options.session.threads = 1;
     options.session.memory_bytes = memory_bytes;
     options.session.seed = 1;
@@ -53,7 +50,7 @@ class PanelsOfSessionTest : public testing::Test {
   }
 
   const int64_t limit_;
-  std::filesystem::path folder_;
+  const testing_support::TemporaryFolder folder_;
 };
 
 // Rows of another file are none of the variable's.
@@ -67,7 +64,7 @@ TEST_F(PanelsOfSessionTest, AFileThatAnotherProgramReplacesIsAnError) {
   Run(*session, "write(X, \"x.bin\", format=\"binary\")\nwrite(X * 2, \"y.bin\", format=\"binary\")");
   Run(*session, "Z = read(\"x.bin\")");
   ASSERT_TRUE(IsPanels(*session, "Z"));
-  std::filesystem::rename(folder_ / "y.bin", folder_ / "x.bin");
+  std::filesystem::rename(folder_.path() + "/y.bin", folder_.path() + "/x.bin");
   const Status status = session->Run("print(sum(Z))", nullptr);
   EXPECT_EQ(status.code(), StatusCode::kDataLoss);
   EXPECT_EQ(status.message(), "cannot read 'x.bin': it changed while the script ran");

@@ -5,6 +5,7 @@
 #include <sqlite3.h>
 
 #include "tests/support/process.h"
+#include "tests/unit/cluster/master/master_core_fixture.h"
 
 namespace heddle::cluster {
 namespace {
@@ -153,6 +154,7 @@ TEST(JobStoreTest, TakesOverAStoreOfTheFirstVersion) {
       sqlite3_exec(
           database,
           "DROP TABLE job_files; DROP TABLE usage; DROP INDEX finished_jobs; DROP TABLE drained_workers;"
+          "DROP TABLE identity;"
           "DROP TABLE workers_here; DROP TABLE epochs;"
           "ALTER TABLE jobs DROP COLUMN epoch; ALTER TABLE jobs DROP COLUMN digest;"
           "ALTER TABLE jobs DROP COLUMN retry_for_ms; ALTER TABLE jobs DROP COLUMN crashes;"
@@ -160,7 +162,7 @@ TEST(JobStoreTest, TakesOverAStoreOfTheFirstVersion) {
           "ALTER TABLE jobs DROP COLUMN checkpoints; ALTER TABLE jobs DROP COLUMN resumed;"
           "ALTER TABLE jobs DROP COLUMN owner; ALTER TABLE jobs DROP COLUMN priority;"
           "ALTER TABLE jobs DROP COLUMN deadline_ms; ALTER TABLE jobs DROP COLUMN shares;"
-          "ALTER TABLE jobs DROP COLUMN plan_bytes;"
+          "ALTER TABLE jobs DROP COLUMN plan_bytes; ALTER TABLE jobs DROP COLUMN finish;"
           "PRAGMA user_version=1;",
           nullptr, nullptr, nullptr),
       SQLITE_OK);
@@ -382,6 +384,21 @@ TEST(JobStoreTest, BoundsOutputAndForgetsOldJobs) {
   EXPECT_EQ((*store)->Load()->size(), 2u);
   EXPECT_EQ(*(*store)->Output("j1", 0, 100), "");
   EXPECT_EQ((*store)->Add(Specification("d"), &existed)->id, "j4");
+}
+
+TEST(JobStoreTest, ForgetsFirstWhatEndedFirst) {
+  SetClock clock;
+  JobStoreOptions options;
+  options.most_finished_jobs = 2;
+  auto store = JobStore::Open(":memory:", options, clock);
+  bool existed = false;
+  std::vector<Job> jobs;
+  for (const char* id : {"a", "b", "c", "d"}) jobs.push_back(*(*store)->Add(Specification(id), &existed));
+  // The one that was submitted first ends last, when somebody has set the clock back.
+  for (const size_t i : {2, 1, 3}) ASSERT_TRUE((*store)->Move(&jobs[i], JobState::kCancelled, "").ok());
+  clock.moved_ms = -1'000'000'000;
+  ASSERT_TRUE((*store)->Move(&jobs[0], JobState::kCancelled, "").ok());
+  EXPECT_EQ(*(*store)->Prune(), (std::vector<std::string>{"j2", "j3"}));
 }
 
 }  // namespace

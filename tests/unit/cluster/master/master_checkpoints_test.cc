@@ -339,12 +339,30 @@ TEST_F(MasterCheckpointsTest, AreRemovedBehindAnExecutorThatComesBackLate) {
   EXPECT_EQ(Removals(), std::vector<std::string>{"a: " + folder});
 }
 
+// What a job replaces is kept for its next attempts, and goes with it.
+TEST_F(MasterCheckpointsTest, FilesAreKeptAlsoWhereAJobWantsNoCheckpoints) {
+  Connect("a");
+  JobSpecification specification;
+  specification.request_id = "none";
+  specification.workers_wanted = 1;
+  specification.checkpoint_ms = ExecutorCheckpoints::kNever;
+  const std::string id = (*core_->Submit(specification))->id;
+  const ExecutorCheckpoints start = StartOf(id);
+  EXPECT_FALSE(start.are_taken());
+  EXPECT_TRUE(start.keeps_files);
+  RunUntilRunning(id);
+  End(id, 0, OkStatus());
+  EXPECT_EQ(Removals(), std::vector<std::string>{"a: " + start.folder.substr(0, start.folder.find('/'))});
+}
+
 TEST_F(MasterCheckpointsTest, NoneWhereTheMasterHasNoPlaceOrTheJobWantsNone) {
   options_.checkpoints.clear();
   Restart();
   Connect("a");
   const std::string id = Submit(1);
-  EXPECT_FALSE(StartOf(id).are_taken());
+  const ExecutorCheckpoints start = StartOf(id);
+  EXPECT_FALSE(start.are_taken());
+  EXPECT_FALSE(start.keeps_files);
   EXPECT_TRUE((ExecutorCheckpoints{.location = "/x"}).are_taken());
   EXPECT_FALSE(
       (ExecutorCheckpoints{.location = "/x", .interval_ms = ExecutorCheckpoints::kNever}).are_taken());

@@ -459,11 +459,14 @@ TEST_F(MasterCoreTest, AFullDiskDelaysOutcomesAndChangesNone) {
   disk_.full = true;
   End(waiting, 0, OkStatus());
   EXPECT_EQ(Get(waiting).state, JobState::kRunning);
+  EXPECT_EQ(Get(waiting).reason, "waits: job store: the disk is full");
+  EXPECT_TRUE(Get(waiting).Waits()) << "whoever follows it is told";
   disk_.full = false;
   clock_.Advance(1'000'000'000);
   core_->WorkerHeard("a");
   core_->Tick();
   EXPECT_EQ(Get(waiting).state, JobState::kSucceeded);
+  EXPECT_FALSE(Get(waiting).Waits());
   EXPECT_TRUE(Get(waiting).outcome.ok()) << Get(waiting).outcome.ToString();
   EXPECT_TRUE((*store_->Load())[0].outcome.ok());
 }

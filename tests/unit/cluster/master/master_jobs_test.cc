@@ -128,6 +128,36 @@ TEST_F(MasterJobsTest, ADeletedJobLeavesNothing) {
   EXPECT_EQ(Submit(1), "j2") << "ids are not given twice";
 }
 
+// Each of those that wait, not only the first of its kind.
+TEST_F(MasterJobsTest, TellsWhatAJobWaitsForNow) {
+  const std::string first = Submit(1), second = Submit(1);
+  const std::string nobody = "waits: no worker is alive; 'heddle worker' starts one";
+  for (const std::string& id : {first, second}) EXPECT_EQ(core_->ReasonOf(Get(id)), nobody);
+  Restart();
+  for (const std::string& id : {first, second}) EXPECT_EQ(core_->ReasonOf(Get(id)), nobody);
+  Connect("a");
+  EXPECT_EQ(core_->ReasonOf(Get(first)), "executors are being started");
+  EXPECT_EQ(core_->ReasonOf(Get(second)), "waits: workers are busy with job j1");
+  EXPECT_EQ(core_->ReasonOf(Get(Submit(1))), "waits for its turn");
+}
+
+// As many as are kept, also while nobody submits.
+TEST_F(MasterJobsTest, FinishedJobsAreForgottenWhenOthersFinish) {
+  store_ = *JobStore::Open(":memory:", {.most_finished_jobs = 10}, clock_);
+  core_ = std::make_unique<MasterCore>(*store_, clock_, options_);
+  ASSERT_TRUE(core_->Start().ok());
+  std::vector<std::string> ids;
+  for (int i = 0; i < 200; ++i) ids.push_back(Submit(1));
+  Connect("a");
+  for (const std::string& id : ids) {
+    RunUntilRunning(id);
+    End(id, 0, OkStatus());
+  }
+  EXPECT_LT(core_->Jobs().size(), 10u + 64u);
+  EXPECT_EQ(core_->Jobs().size(), store_->Load()->size());
+  EXPECT_EQ(Get(ids.back()).state, JobState::kSucceeded) << "what ended last is remembered";
+}
+
 TEST_F(MasterJobsTest, CountsWhatHappens) {
   Connect("a");
   Connect("b");

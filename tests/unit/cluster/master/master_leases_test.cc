@@ -182,6 +182,44 @@ TEST_F(MasterCoreTest, EpochsNeverComeAgain) {
 }
 
 }  // namespace
+// What lasts is counted evenly, whoever sets the time of day meanwhile.
+TEST_F(MasterCoreTest, ATimeOfDayThatIsSetEndsNoJobAndDelaysNoEnd) {
+  constexpr int64_t kYearMs = int64_t{365} * 24 * 3'600 * 1'000;
+  for (const int64_t set_ms : {kYearMs, -kYearMs}) {
+    SCOPED_TRACE(set_ms);
+    clock_.moved_ms = 2 * kYearMs;
+    Connect("a");
+    const std::string lost = Submit(1, /*retry_for_ms=*/60'000);
+    RunUntilRunning(lost);
+    JobSpecification late;
+    late.request_id = "r" + std::to_string(set_ms);
+    late.workers_wanted = 2;
+    late.deadline_ms = 90'000;
+    const std::string waiting = (*core_->Submit(late))->id;
+    core_->WorkerLeft("a");
+    clock_.moved_ms += set_ms;
+    Pass(59 * kNsPerSecond);
+    EXPECT_EQ(Get(lost).state, JobState::kRecovering);
+    EXPECT_EQ(Get(waiting).state, JobState::kQueued);
+    Pass(2 * kNsPerSecond);
+    EXPECT_EQ(Get(lost).state, JobState::kFailed);
+    EXPECT_EQ(Get(lost).outcome.message(),
+              "machines or processes were lost once and no attempt ended in 1 min");
+    EXPECT_EQ(Get(waiting).state, JobState::kQueued);
+    Pass(29 * kNsPerSecond);
+    EXPECT_EQ(Get(waiting).outcome.code(), StatusCode::kDeadlineExceeded);
+  }
+  // An attempt that runs is judged by the time since the first loss.
+  Connect("a");
+  const std::string running = Submit(1, /*retry_for_ms=*/60'000);
+  RunUntilRunning(running);
+  Crash(running, 0, SIGKILL);
+  RunUntilRunning(running);
+  clock_.moved_ms += kYearMs;
+  Crash(running, 0, SIGKILL);
+  EXPECT_EQ(Get(running).state, JobState::kRecovering);
+}
+
 // Leases, permissions and pauses are counted, and the order of attempts does not come from the time of day.
 TEST_F(MasterCoreTest, ATimeOfDayThatIsSetChangesNoLeaseAndNoAttempt) {
   constexpr int64_t kYearMs = int64_t{365} * 24 * 3'600 * 1'000;

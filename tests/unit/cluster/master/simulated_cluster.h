@@ -181,7 +181,8 @@ class SimulatedCluster {
         return;
       case WorkerOrder::Kind::kCheckpoint:
       case WorkerOrder::Kind::kOutputUntil:
-      case WorkerOrder::Kind::kCommit: return;
+      case WorkerOrder::Kind::kCommit:
+      case WorkerOrder::Kind::kSweep: return;
     }
   }
 

@@ -15,7 +15,7 @@ namespace heddle::ops {
 namespace {
 
 // Ten columns of few values, larger than the cache of a core.
-Matrix FewValues(int64_t times = 2) {
+Matrix FewValues(int64_t times = 5) {
   const int64_t rows = times * SecondLevelCacheBytes() / 80;
   Matrix matrix = *Matrix::Dense(rows, 10);
   for (int64_t i = 0; i < matrix.cells(); ++i)

@@ -8,6 +8,8 @@
 #include <tuple>
 #include <vector>
 
+#include "ops/aggregate/aggregate_codes.h"
+#include "ops/base/cpu.h"
 #include "tests/unit/ops/compressed/made_groups.h"
 #include "tests/unit/ops/compressed/run_codes.h"
 
@@ -123,48 +125,53 @@ TEST_P(CodesTest, CellsOfUncompressedGroupsAreComputedWithThem) {
   CodesCall("+", {x, DenseRow(x.columns(), 8)}).Expect();
   CodesCall("abs", {x}).Expect();
   CodesCall("*", {x.Rows(0, 2000), Value(Scalar(2.0))}).ExpectLeft();
-  CodesCall("sum", {x}).ExpectLeft();
-  CodesCall("rowSums", {x}).ExpectLeft();
-  CodesCall("max", {x}).ExpectLeft();
 }
 
 TEST_P(CodesTest, AggregatesOfAllCellsRowsAndColumns) {
-  const bool exact = cells() == Cells::kWhole;
+  const std::set<std::string> left = {"var", "sd", "colVars", "colSds"};
+  std::vector<MadeGroup> mixed = AllEncodings();
+  mixed.push_back({Encoding::kUncompressed, 3, 0});
+  std::vector<Matrix> matrices = Views(8);
+  matrices.push_back(Make(9, {{Encoding::kDenseCodes, 2, 9}, {Encoding::kRuns, 1, 5}}));
+  matrices.push_back(Make(10, {{Encoding::kDefault, 1, 3}}));
+  matrices.push_back(Make(11, {{Encoding::kDenseCodes, 3, 200}, {Encoding::kEmpty, 1, 1}}));
+  matrices.push_back(Make(12, mixed));
+  matrices.push_back(matrices.back().Rows(1, 2902));
+  // So many columns that tuples are counted.
+  matrices.push_back(Make(13, {{Encoding::kDenseCodes, 6, 3}, {Encoding::kDenseCodes, 14, 40}}));
   int aggregates = 0;
   for (const Operator* op : AllOperators()) {
-    if (!IsKind(*op, OperatorKind::kAggregate)) continue;
+    if (!IsKind(*op, OperatorKind::kAggregate) || op->name == "trace") continue;
     ++aggregates;
-    const std::string name(op->name);
-    const std::set<std::string> sums = {"sum", "mean", "rowSums", "rowMeans", "colSums", "colMeans"},
-                                extremes = {"min", "max", "rowMins", "rowMaxs", "colMins", "colMaxs"};
-    const std::vector<Matrix> narrow = {
-        Make(9, {{Encoding::kDenseCodes, 2, 9}, {Encoding::kRuns, 1, 5}}),
-        Make(10, {{Encoding::kDefault, 1, 3}}),
-        Make(11, {{Encoding::kDenseCodes, 3, 200}, {Encoding::kEmpty, 1, 1}})};
-    std::vector<Matrix> matrices = Views(8);
-    matrices.insert(matrices.end(), narrow.begin(), narrow.end());
     for (const Matrix& x : matrices)
       for (const bool sparse : Formats()) {
-        if (name == "trace") continue;
-        CodesCall call(name, {x}, sparse);
-        if ((exact && sums.contains(name)) || extremes.contains(name))
-          call.Expect();
+        CodesCall call(std::string(op->name), {x}, sparse);
+        if (left.contains(std::string(op->name)))
+          call.ExpectLeft();
         else
-          call.ExpectIfTaken();
-        if (!sums.contains(name) && !extremes.contains(name)) call.ExpectLeft();
+          call.Expect();
       }
   }
   EXPECT_GT(aggregates, 20);
 }
 
+TEST_P(CodesTest, SumsAndExtremesWithoutInstructionsThatLookUpBytes) {
+  const Cpu before = SelectedCpu();
+  ASSERT_TRUE(ForceCpu(Cpu::kAvx2).ok());
+  for (const Matrix& x : {Make(30), Make(31).Rows(1, 2900)})
+    for (const std::string name : {"sum", "colSums", "rowSums", "rowMaxs", "rowMins", "colMaxs"})
+      CodesCall(name, {x}).Expect();
+  ASSERT_TRUE(ForceCpu(before).ok());
+}
+
 TEST_P(CodesTest, PartsOfReductionsFinishToTheSameBytes) {
   for (const bool sparse : Formats()) {
-    for (const Matrix& x : {Make(12), Make(13, {{Encoding::kDenseCodes, 2, 9}, {Encoding::kRuns, 1, 5}})}) {
+    for (const Matrix& x : {Make(12), Make(12).Rows(1, 2802),
+                            Make(13, {{Encoding::kDenseCodes, 2, 9}, {Encoding::kRuns, 1, 5}})}) {
       for (const int ranks : {1, 2, 3}) {
         for (const std::string name : {"min", "max", "colMins", "colMaxs"})
           CodesCall(name, {x}, sparse).ExpectParts(ranks, false);
-        if (cells() != Cells::kWhole) continue;
-        for (const std::string name : {"sum", "mean", "colSums", "colMeans"})
+        for (const std::string name : {"sum", "mean", "prod", "colSums", "colMeans", "colProds"})
           CodesCall(name, {x}, sparse).ExpectParts(ranks, true);
       }
     }
@@ -310,23 +317,25 @@ INSTANTIATE_TEST_SUITE_P(All, CodesTest,
                                             ::testing::Values(ElementType::kFloat64, ElementType::kFloat32)),
                          NameOf);
 
-// No operator of these kinds is without a test above.
+// No operator that reads codes is without a test above, but for products, fused operators and compress()
+// (products_test.cc, tests/unit/ops/fused/compressed_inputs_test.cc, compress_test.cc).
 TEST(CodesCatalogTest, OperatorsThatReadCodesAreKnownHere) {
   const std::set<std::string> tested = {
       "ifelse", "replace",  "index",  "cbind",     "rbind",         "removeEmpty",
       "order",  "quantile", "median", "unique",    "countDistinct", "countDistinctApprox",
       "nrow",   "ncol",     "length", "as.matrix", "contains",      "table"};
   for (const Operator* op : AllOperators()) {
-    if (op->run_compressed == nullptr || op->kind == OperatorKind::kProduct) continue;
+    const bool is_elsewhere =
+        op->kind == OperatorKind::kProduct || op->name.starts_with("fused") || op->name.ends_with("compress");
+    if (op->run_compressed == nullptr || is_elsewhere) continue;
     const std::string name(op->name);
     EXPECT_TRUE(op->unary || op->binary || op->kind == OperatorKind::kAggregate || tested.contains(name))
         << name;
   }
 }
 
-// Sums of millions of cells whose bits depend on their order are left, and of whole numbers near 2^53 those
-// that stay below it are not.
-TEST(CodesExactTest, SumsAreTakenUpToTheLastExactOne) {
+// Whether sums are exact is told from the largest cells and their number.
+TEST(CodesExactTest, SumsAreTakenInAnyOrderUpToTheLastExactOne) {
   const auto column = [](double value) {
     auto groups = std::make_shared<ColumnGroups>();
     groups->rows = 1000;
@@ -338,14 +347,22 @@ TEST(CodesExactTest, SumsAreTakenUpToTheLastExactOne) {
     groups->groups.push_back(group);
     return Matrix::OfGroups(groups);
   };
-  const double below = std::floor(std::ldexp(1.0, 53) / 1000) - 1;  // Odd or even: one of the two is a unit.
-  for (const double value : {below, below - 1}) {
-    CodesCall("sum", {column(value)}).Expect();
-    CodesCall("colSums", {column(value)}).Expect();
+  const auto is_free = [&](const std::string& name, double value) {
+    const Matrix x = column(value);
+    CodesCall(name, {x}).Expect();
+    return FoldsInAnyOrder(*FindAggregate(name), x);
+  };
+  // One of two numbers that follow each other is odd, so that one is the unit.
+  const double below = std::floor(std::ldexp(1.0, 53) / 1000) - 1;
+  const double odd = std::fmod(below, 2) == 1 ? below : below - 1;
+  for (const std::string name : {"sum", "mean", "colSums", "colMeans"}) {
+    EXPECT_TRUE(is_free(name, odd)) << name;
+    EXPECT_FALSE(is_free(name, 2 * odd + 1)) << name;
+    EXPECT_FALSE(is_free(name, 0.1)) << name;
+    EXPECT_FALSE(is_free(name, std::numeric_limits<double>::infinity())) << name;
+    EXPECT_FALSE(is_free(name, 1e306)) << name;  // Adds up beyond the largest double.
   }
-  CodesCall("sum", {column(0.1)}).ExpectLeft();
-  CodesCall("colSums", {column(0.1)}).ExpectLeft();
-  CodesCall("sum", {column(2 * std::floor(below) + 1)}).ExpectLeft();
+  EXPECT_TRUE(is_free("max", 0.1));
 }
 
 }  // namespace
