@@ -55,7 +55,7 @@ class ByteColumns {
   explicit ByteColumns(const Matrix& x) : x_(x), columns_(static_cast<size_t>(x.columns())) {}
 
   // False where sums of `rows` rows might be rounded, or another product is faster.
-  bool Prepare(double rows, bool of_singles) {
+  bool Prepare(double rows, bool of_singles, bool skips_zeros) {
     std::vector<ExactUnits> units(columns_.size());
     for (const ColumnGroup& group : x_.groups().groups)
       for (int64_t k = 0; k < group.width(); ++k)
@@ -75,7 +75,7 @@ class ByteColumns {
     const bool is_wide = &simd::SelectedByteProducts() == &simd::kByteProductsVnni;
     const double most = is_wide ? kMostPlanesOfColumn : kMostPlanesOfColumnAvx2;
     return planes_ <= kMostPlanes && planes <= most * static_cast<double>(x_.columns()) + 8 &&
-           planes * planes <= kProductsOfEntries * entries * entries;
+           (!skips_zeros || planes * planes <= kProductsOfEntries * entries * entries);
   }
 
   // The cells of t(X) %*% X of rows [begin, end), all of them.
@@ -241,7 +241,8 @@ Result<std::optional<Value>> MultiplyByteColumns(const KernelCall& call, const T
     return std::optional<Value>();
   if (order.m == 0) return std::optional<Value>();
   ByteColumns columns(call.inputs[0]->matrix());
-  if (!columns.Prepare(static_cast<double>(order.m), order.single)) return std::optional<Value>();
+  if (!columns.Prepare(static_cast<double>(order.m), order.single, SkipsZeros(call)))
+    return std::optional<Value>();
   HEDDLE_ASSIGN_OR_RETURN(Value result,
                           ExactSums(call, order, [&](int64_t begin, int64_t end, double* cells) {
                             columns.Multiply(begin, end, call.context, cells);

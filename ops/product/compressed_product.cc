@@ -334,7 +334,8 @@ Result<std::optional<Value>> MultiplyCompressed(const KernelCall& call) {
                             }));
     return InFormat(call, std::move(result));
   }
-  const bool has_few_entries = kCellsOfEntry * EntriesOfRow(x.groups()) < static_cast<double>(n);
+  const bool has_few_entries =
+      SkipsZeros(call) && kCellsOfEntry * EntriesOfRow(x.groups()) < static_cast<double>(n);
   if (n > kMostTileColumns || (!is_narrow && has_few_entries) ||
       (SkipsZeros(call) && !simd::AllFinite(m.data(), m.cells())))
     return std::optional<Value>();

@@ -369,8 +369,9 @@ Result<std::optional<Value>> MultiplyTransposedCompressed(const KernelCall& call
     // Wider results are computed in tiles, and rows of few entries as CSR.
     const bool fits = order.reduction.width <= kMostProducts && !order.single && !HoldsSingles(x) &&
                       (order.symmetric || (given.IsDense() && !SkipsZeros(call, 0) && !SkipsZeros(call, 1)));
-    if (!fits || kCellsOfEntry * EntriesOfRow(x.groups()) < static_cast<double>(x.columns()))
-      return std::optional<Value>();
+    const bool has_few_entries =
+        SkipsZeros(call) && kCellsOfEntry * EntriesOfRow(x.groups()) < static_cast<double>(x.columns());
+    if (!fits || has_few_entries) return std::optional<Value>();
     HEDDLE_ASSIGN_OR_RETURN(Matrix nodes, AddProducts(call, x, given, order));
     if (call.phase == Phase::kPartial && order.symmetric) {
       HEDDLE_ASSIGN_OR_RETURN(nodes, PackTriangles(nodes, order.n));

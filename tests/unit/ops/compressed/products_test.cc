@@ -308,9 +308,12 @@ TEST(CompressedProductTest, OfTheTransposedAndItselfOfLargeNumbers) {
 
 TEST(CompressedProductTest, RowsOfFewEntriesAreLeftToCsr) {
   const Matrix x = Filled(8000, 300, [](int64_t i) { return Drawn(i, 150) == 0 ? 1.0 : 0.0; });
-  ProductCall call("t%*%", x, {});
-  EXPECT_FALSE(*call.Compressed(EncodedMatrix(x, SingleGroups(300, Encoding::kDefault), 0)));
+  const Matrix stored = EncodedMatrix(x, SingleGroups(300, Encoding::kDefault), 0);
+  ProductCall call("t%*%", *ToSparse(x), {});
+  EXPECT_FALSE(*call.Compressed(stored));
   EXPECT_TRUE(*call.Compressed(EncodedMatrix(x, SingleGroups(300, Encoding::kDenseCodes), 0)));
+  // A dense product has as many terms for a zero as for any other cell.
+  ExpectSame("t%*%", x, {}, true, {stored});
 }
 
 TEST(ByteProductsTest, AreThoseOfWholeNumbers) {
