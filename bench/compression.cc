@@ -7,7 +7,6 @@
 #include <cstdio>
 #include <cstdlib>
 #include <ctime>
-#include <filesystem>
 #include <functional>
 #include <limits>
 #include <memory>
@@ -208,13 +207,6 @@ bool IsWanted(const BenchOptions& options, const std::string& name) {
   });
 }
 
-// Folders of real data beside the project.
-std::string RealData(const std::string& file) {
-  for (const char* folder : {"../shared/data/", "shared/data/"})
-    if (std::filesystem::exists(folder + file)) return folder + file;
-  return "";
-}
-
 }  // namespace
 
 int RunCompression(const BenchOptions& options, bool is_full) {
@@ -228,19 +220,6 @@ int RunCompression(const BenchOptions& options, bool is_full) {
     if (!matrix.ok()) Fail(shape.name, matrix.status());
     data.Set("D", *matrix);
     all_same = MeasureAll(options, &data, shape.name, shape.is_sparse) && all_same;
-  }
-  struct RealSet {
-    const char *name, *file, *read;
-  };
-  constexpr RealSet kReal[] = {
-      {"a9a", "a9a.libsvm.gz", "D = read(\"{}\", format=\"libsvm\")"},
-      {"MovieLens ratings", "ml100k-u1.base.tsv.gz", "D = read(\"{}\", format=\"csv\", sep=\"\\t\")"}};
-  for (const RealSet& real : kReal) {
-    const std::string path = RealData(real.file);
-    if (path.empty() || !IsWanted(options, real.name)) continue;
-    DataSet data(options, real.name);
-    data.Run(fmt::format(fmt::runtime(real.read), path));
-    all_same = MeasureAll(options, &data, real.name, false) && all_same;
   }
   return all_same ? 0 : 1;
 }

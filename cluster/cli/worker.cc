@@ -111,10 +111,13 @@ int Run(const Arguments& arguments) {
     else
       notifier.Stopping();
   };
-  return Report(RunWorker(*options, &cancellation, [&](const std::string& name, const std::string& address) {
+  const auto ready = [&](const std::string& name, const std::string& address) {
     PrintOutput(fmt::format("heddle worker {} works for the master at {}\n", name, address));
     notifier.Ready(fmt::format("{} works for {}", name, address));
-  }));
+  };
+  const Status ended = RunWorker(*options, &cancellation, ready);
+  notifier.Stopping();  // Also where no ping came between the request and the end.
+  return Report(ended);
 }
 
 }  // namespace

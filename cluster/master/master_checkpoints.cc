@@ -166,11 +166,10 @@ void MasterCore::CheckpointsRemoved(const std::string& folder) {
 }
 
 std::map<std::string, std::string> MasterCore::OrderSweep(int64_t id, bool dry_run) {
-  SweepOrder sweep = {.id = id, .dry_run = dry_run, .master = identity_};
+  SweepOrder sweep = {.id = id, .dry_run = dry_run, .last = last_job_, .master = identity_};
   for (const auto& [job, entry] : entries_) {
-    sweep.last = NumberOfJob(job);
-    sweep.known.push_back(sweep.last);
-    if (!IsFinal(entry.job.state)) sweep.unfinished.push_back(sweep.last);
+    sweep.known.push_back(NumberOfJob(job));
+    if (!IsFinal(entry.job.state)) sweep.unfinished.push_back(NumberOfJob(job));
   }
   std::map<std::string, std::string> asked;
   for (const auto& [uuid, worker] : membership_.workers()) {

@@ -46,6 +46,7 @@ Status MasterCore::Start() {
   for (Job& job : jobs) {
     const std::string id = job.id;
     Entry& entry = entries_[id];
+    last_job_ = std::max(last_job_, NumberOfJob(id));
     entry.job = std::move(job);
     entry.submitted_ms = std::min(entry.job.submitted_ms, started_ms_);
     entry.first_loss_ms = std::min(entry.job.first_loss_ms, started_ms_);
@@ -110,6 +111,7 @@ Result<const Job*> MasterCore::Submit(const JobSpecification& specification, con
   const std::string id = job.id;
   if (!existed) {
     Entry& entry = entries_[id];
+    last_job_ = std::max(last_job_, NumberOfJob(id));
     entry.job = std::move(job);
     entry.submitted_ms = SteadyMs();
     entry.job.specification.program = std::string();  // in the store until the job starts

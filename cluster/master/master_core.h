@@ -272,6 +272,7 @@ class MasterCore {
   BeatClock beats_;
   Membership membership_;
   std::map<std::string, Entry, InOrder> entries_;
+  int64_t last_job_ = 0;                              // the highest number of all, deleted ones too
   JobQueue queue_;                                    // jobs that may start at once
   std::map<std::string, int64_t> waiting_of_;         // jobs that wait or pause, by user
   int64_t waiting_ = 0;                               // their sum

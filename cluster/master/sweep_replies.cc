@@ -4,11 +4,15 @@
 #include <algorithm>
 #include <utility>
 
+#include "core/environment/clock.h"
+
 namespace heddle::cluster {
 
 int64_t SweepReplies::Begin() {
   const std::lock_guard lock(mutex_);
-  replies_[++last_];
+  // No number of a master before: a worker may still answer that one.
+  last_ = std::max(last_ + 1, SystemClock().WallMs());
+  replies_[last_];
   return last_;
 }
 

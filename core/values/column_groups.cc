@@ -74,7 +74,8 @@ Status VerifyGroup(const ColumnGroups& all, size_t g) {
   const ColumnGroup& group = all.groups[g];
   const auto width = static_cast<int64_t>(group.columns.size());
   if (width == 0) return Damaged(g, "it has no columns");
-  if (group.encoding == Encoding::kEmpty) return OkStatus();
+  if (group.encoding == Encoding::kEmpty)
+    return group.dictionary.cells() == 0 ? OkStatus() : Damaged(g, "its dictionary is none");
   if (group.dictionary.columns() != width || group.dictionary.element_type() != all.element_type)
     return Damaged(g, "its dictionary is of other columns");
   if (group.encoding == Encoding::kUncompressed)
@@ -82,7 +83,9 @@ Status VerifyGroup(const ColumnGroups& all, size_t g) {
   const int64_t tuples = group.dictionary.rows();
   if (group.dictionary.IsSparse() || tuples < 1 || tuples > kMostTuples)
     return Damaged(g, "its dictionary is none");
-  if (group.encoding == Encoding::kConstant) return OkStatus();
+  if (group.encoding == Encoding::kConstant)
+    return tuples == 1 ? OkStatus() : Damaged(g, "its dictionary is none");
+  if (tuples > int64_t{1} << group.codes.bits()) return Damaged(g, "a code cannot name all of its tuples");
   const int64_t count = group.codes.count();
   for (int64_t i = 0; i < count; ++i)
     if (group.codes.At(i) >= tuples) return Damaged(g, "a code is beyond its dictionary");
@@ -136,7 +139,9 @@ Result<Codes> Codes::Make(int64_t count, int32_t bits) {
   Codes codes;
   codes.count_ = count;
   codes.bits_ = bits;
-  HEDDLE_ASSIGN_OR_RETURN(codes.buffer_, Buffer::Allocate(std::max<int64_t>(CodeBytes(count, bits), 1)));
+  const int64_t bytes = std::max<int64_t>(CodeBytes(count, bits), 1);
+  HEDDLE_ASSIGN_OR_RETURN(codes.buffer_, Buffer::Allocate(bytes));
+  codes.mutable_data()[bytes - 1] = 0;  // Half of it may be no code: it travels all the same.
   return codes;
 }
 

@@ -3,6 +3,8 @@
 
 #include <cstring>
 #include <limits>
+#include <map>
+#include <tuple>
 #include <utility>
 
 #include "core/values/sizes.h"
@@ -62,6 +64,8 @@ void PutGroups(const ColumnGroups& all, Sink* sink) {
   const FlatMatrix matrix = {all.rows, all.columns, static_cast<int64_t>(all.groups.size()),
                              static_cast<int64_t>(all.element_type)};
   sink->PutArray(&matrix, 1);
+  std::map<std::tuple<const char*, int64_t, int64_t>, int64_t>
+      first_with;  // A dictionary that several share.
   for (size_t g = 0; g < all.groups.size(); ++g) {
     const ColumnGroup& group = all.groups[g];
     FlatGroup flat = {.encoding = static_cast<int32_t>(group.encoding),
@@ -71,9 +75,11 @@ void PutGroups(const ColumnGroups& all, Sink* sink) {
                       .same_dictionary = -1,
                       .tuples = group.dictionary.rows(),
                       .entries = group.dictionary.IsSparse() ? group.dictionary.stored() : -1};
-    for (size_t before = 0; before < g && flat.same_dictionary < 0 && flat.tuples > 0; ++before)
-      if (all.groups[before].dictionary.IsSameView(group.dictionary))
-        flat.same_dictionary = static_cast<int64_t>(before);
+    const std::tuple key(group.dictionary.data<char>(), flat.tuples, flat.width);
+    if (flat.tuples > 0 && !group.dictionary.IsSparse()) {
+      const auto [first, is_new] = first_with.emplace(key, static_cast<int64_t>(g));
+      if (!is_new) flat.same_dictionary = first->second;
+    }
     sink->PutArray(&flat, 1);
     sink->PutArray(group.columns.data(), flat.width);
     if (flat.same_dictionary < 0) PutDictionary(group.dictionary, sink);
@@ -86,7 +92,11 @@ void PutGroups(const ColumnGroups& all, Sink* sink) {
   }
 }
 
+// Those of a view are copied; the others belong to the matrix.
 Result<std::shared_ptr<const ColumnGroups>> GroupsOf(const Matrix& compressed) {
+  const ColumnGroups& groups = compressed.groups();
+  if (compressed.first_row() == 0 && compressed.rows() == groups.rows)
+    return std::shared_ptr<const ColumnGroups>(std::shared_ptr<const void>(), &groups);
   return SliceGroups(compressed.groups(), compressed.first_row(), compressed.first_row() + compressed.rows());
 }
 

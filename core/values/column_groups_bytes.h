@@ -10,7 +10,7 @@
 // little-endian; a dictionary that several groups share is there once.
 namespace heddle {
 
-/// Bytes that FlattenGroups makes of these rows, at most.
+/// Bytes that FlattenGroups makes of these rows, at most: those of all rows of the groups.
 int64_t MostFlatBytes(const Matrix& compressed);
 
 /// The rows of a compressed matrix. kResourceExhausted.

@@ -95,6 +95,7 @@ class ObjectWriter {
   Result<Piece> AppendValue(const Value& value) {
     Piece piece{.offset = written_};
     OutgoingValue outgoing(0, value);
+    HEDDLE_RETURN_IF_ERROR(outgoing.status());
     while (const std::optional<OutgoingFrame> frame = outgoing.Next()) {
       const auto header = frame->header.Encode();
       const std::string_view payload =

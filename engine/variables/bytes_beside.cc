@@ -45,8 +45,11 @@ void VisitValues(const Variable& variable, int32_t ranks, const Visit& visit) {
 // What tells two values apart.
 using Identity = std::tuple<const void*, DataType, ElementType, int64_t, int64_t, Distribution::Kind>;
 Identity IdentityOf(const Variable& variable, int32_t ranks) {
-  const void* const cells =
-      ranks == 1 && variable.value.IsMatrix() ? variable.value.matrix().data<char>() : nullptr;
+  const void* cells = nullptr;
+  if (ranks == 1 && variable.value.IsMatrix()) {
+    const Matrix& matrix = variable.value.matrix();
+    cells = matrix.IsCompressed() ? static_cast<const void*>(&matrix.groups()) : matrix.data<char>();
+  }
   if (cells != nullptr)
     return {cells, DataType::kMatrix, ElementType::kFloat64, 0, 0, Distribution::Kind::kOne};
   const ValueInfo& info = variable.info;

@@ -63,6 +63,9 @@ class OutgoingValue {
  public:
   /// Frames of at most `piece_bytes` of memory each.
   OutgoingValue(uint64_t request, Result<Value> value, int64_t piece_bytes = kChunkBytes);
+  /// That of the value; kResourceExhausted where there is no memory for the bytes of a compressed matrix. The
+  /// frames tell it, too.
+  const Status& status() const { return failure_; }
   /// The next frame; nullopt after the last one.
   std::optional<OutgoingFrame> Next();
 

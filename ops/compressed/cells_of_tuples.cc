@@ -121,6 +121,7 @@ class CellsOfTuples {
       const Matrix& other = call_.inputs[before]->matrix();
       const std::vector<ColumnGroup>&a = other.groups().groups, &b = matrix.groups().groups;
       if (matrix.shape() != other.shape() || matrix.first_row() != other.first_row() ||
+          matrix.groups().rows != other.groups().rows ||
           !std::equal(a.begin(), a.end(), b.begin(), b.end(), ShareCodes))
         return false;
     }
@@ -153,13 +154,16 @@ class CellsOfTuples {
                                                      : std::max<int64_t>(coded.tuples(), 2);
   }
 
-  Result<Matrix> DictionaryOf(const ColumnGroup& group, int64_t tuples) const {
+  Result<Matrix> DictionaryOf(const ColumnGroup& group, int64_t tuples, bool is_dense) const {
     const ElementType type = first_->groups().element_type;
     if (group.encoding == Encoding::kEmpty) {
       HEDDLE_ASSIGN_OR_RETURN(Matrix zeros, Matrix::Dense(tuples, group.width(), type));
       std::memset(zeros.mutable_data<void>(), 0, static_cast<size_t>(zeros.cells() * BytesOf(type)));
       return zeros;
     }
+    // Zeros that are not stored have no sign, those of a dense value may get one.
+    if (group.encoding == Encoding::kUncompressed)
+      return is_dense ? AsDense(group.dictionary) : Result<Matrix>(group.dictionary);
     if (group.dictionary.rows() == tuples) return group.dictionary;
     HEDDLE_ASSIGN_OR_RETURN(Matrix repeated, Matrix::Dense(tuples, group.width(), type));
     if (type == ElementType::kFloat64)
@@ -189,7 +193,8 @@ class CellsOfTuples {
         continue;
       }
       if (parts_[i] == Part::kTuples) {
-        HEDDLE_ASSIGN_OR_RETURN(Matrix dictionary, DictionaryOf(GroupOf(i, g), tuples));
+        HEDDLE_ASSIGN_OR_RETURN(Matrix dictionary,
+                                DictionaryOf(GroupOf(i, g), tuples, infos_[i].format == Format::kDense));
         values[i] = Value(std::move(dictionary));
       } else {
         HEDDLE_ASSIGN_OR_RETURN(Matrix row, RowOf(whole_[i]->matrix(), first_->groups().groups[g].columns));

@@ -49,6 +49,12 @@ Cost CostOfCompressing(const Node&, std::span<const ValueInfo> inputs) {
 // Why the matrix is not even looked at; "" where it is.
 std::string WhyNotPlanned(const Matrix& x, const Scalar* reads) {
   if (x.bytes() <= SecondLevelCacheBytes()) return "it fits in the cache of a core";
+  // A plan has a few numbers of every cell of the sample, zeros too.
+  constexpr double kBytesOfSampledCell = 24;
+  if (x.IsSparse() && kBytesOfSampledCell * static_cast<double>(SampledRows(x.rows()).size()) *
+                              static_cast<double>(x.columns()) >
+                          static_cast<double>(x.bytes()))
+    return "its rows are too wide to be sampled";
   if (reads != nullptr && x.bytes() <= LastLevelCacheBytes()) return "it fits in the last-level cache";
   return "";
 }

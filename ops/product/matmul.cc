@@ -78,7 +78,10 @@ Result<Value> RunProduct(const KernelCall& call) {
 // Products with few columns are sums of doubles, which dense floats become in the first-level cache
 // (docs/numerics.md, section 9).
 bool TakesSingles(const KernelCall& call) {
-  if (call.phase == Phase::kStage || call.phase == Phase::kPanels) return true;
+  if (call.phase == Phase::kPanels) return true;
+  // Nodes of chunks of columns are sums of doubles: the rows of all ranks decide, not those of this one.
+  if (call.phase == Phase::kStage)
+    return !IsNarrow(call.input_infos[1].shape.columns) || call.input_infos[0].shape.columns <= kColumnChunk;
   const Matrix &a = call.inputs[0]->matrix(), &b = call.inputs[1]->matrix();
   if (!HoldsSingles(a) || !HoldsSingles(b)) return false;
   return !IsNarrow(b.columns()) || (!a.IsSparse() && a.columns() <= kColumnChunk);

@@ -174,6 +174,10 @@ TEST(UpkeepTest, GarbageOfWorkersGoes) {
 
   OutputOf(cluster, {"job", "cancel", "j2"});
   EXPECT_EQ(cluster.Run({"job", "wait", "j2"}).code, 8);
+  // Also where no job is remembered any more.
+  OutputOf(cluster, {"job", "delete", "j2"});
+  const std::string last = OutputOf(cluster, {"admin", "gc"});
+  EXPECT_NE(last.find("logs/j2-1-0.log on alpha: "), std::string::npos) << last;
   worker.Signal(SIGSTOP);
   const Finished silent = cluster.Run({"admin", "gc"});
   EXPECT_EQ(silent.code, 0);

@@ -38,21 +38,37 @@ const Matrix* CompressedInput(const TileProgram& program, const KernelCall& call
   return found;
 }
 
-// X, or a cell-wise value of nothing but such ones and scalars.
-bool IsOfCells(const BodyView& view, NodeId id, const Shape& shape) {
-  const Node& node = view.node(id);
-  if (!view.IsRows(id) || node.info.format != Format::kDense || node.info.shape != shape) return false;
-  if (view.IsInput(id)) return true;
-  return RowUseOf(node) == RowUse::kCells &&
-         std::all_of(node.inputs.begin(), node.inputs.end(), [&](NodeId input) {
-           return input == kNoNode || view.node(input).info.IsScalar() || IsOfCells(view, input, shape);
-         });
-}
+// Which nodes of a body are X, or cell-wise values of nothing but such ones and scalars.
+class CellNodes {
+ public:
+  CellNodes(const BodyView& view, const Shape& shape) : view_(view), shape_(shape) {}
 
-bool AggregatesCells(const BodyView& view, NodeId root, const Shape& shape) {
+  bool Has(NodeId id) {
+    const bool is_new = known_.emplace(id, false).second;
+    if (is_new) known_[id] = Find(id);
+    return known_[id];
+  }
+
+ private:
+  bool Find(NodeId id) {
+    const Node& node = view_.node(id);
+    if (!view_.IsRows(id) || node.info.format != Format::kDense || node.info.shape != shape_) return false;
+    if (view_.IsInput(id)) return true;
+    return RowUseOf(node) == RowUse::kCells &&
+           std::all_of(node.inputs.begin(), node.inputs.end(), [&](NodeId input) {
+             return input == kNoNode || view_.node(input).info.IsScalar() || Has(input);
+           });
+  }
+
+  const BodyView& view_;
+  const Shape& shape_;
+  std::map<NodeId, bool> known_;
+};
+
+bool AggregatesCells(const BodyView& view, NodeId root, CellNodes* cells) {
   const Operator* const op = FindOperator(view.node(root).op);
   return op != nullptr && op->aggregate != nullptr && view.node(root).inputs.size() == 1 &&
-         IsOfCells(view, view.node(root).inputs[0], shape);
+         cells->Has(view.node(root).inputs[0]);
 }
 
 // The dictionaries of a matrix as the cells of another one with as many columns, one behind the other; the
@@ -139,9 +155,9 @@ bool RunsOnDictionaries(const TileProgram& program, const KernelCall& call) {
     return false;
   const BodyView view(program);
   const Shape& shape = view.node(view.Driver()).info.shape;
-  return std::all_of(fused.roots.begin(), fused.roots.end(), [&](NodeId root) {
-    return IsOfCells(view, root, shape) || AggregatesCells(view, root, shape);
-  });
+  CellNodes nodes(view, shape);
+  return std::all_of(fused.roots.begin(), fused.roots.end(),
+                     [&](NodeId root) { return nodes.Has(root) || AggregatesCells(view, root, &nodes); });
 }
 
 Status RunDictionaries(const TileProgram& program, const KernelCall& call, std::span<Value> results) {

@@ -72,9 +72,9 @@ class CompressedValuesTest : public testing::TestWithParam<const char*> {
 
 TEST_P(CompressedValuesTest, ScriptsPrintTheSame) {
   const std::filesystem::path folder = std::filesystem::path(HEDDLE_SOURCE_DIR) / "tests/scripts/cases";
-  const std::filesystem::path scratch = std::filesystem::path(testing::TempDir()) / "compressed_values";
-  std::filesystem::remove_all(scratch);
-  std::filesystem::create_directories(scratch);
+  std::string made = testing::TempDir() + "compressed_valuesXXXXXX";
+  ASSERT_NE(mkdtemp(made.data()), nullptr);
+  const std::filesystem::path scratch = made;
   for (const auto& file : std::filesystem::directory_iterator(folder.parent_path() / "data"))
     std::filesystem::copy(file.path(), scratch / file.path().filename(),
                           std::filesystem::copy_options::recursive);
@@ -98,6 +98,7 @@ TEST_P(CompressedValuesTest, ScriptsPrintTheSame) {
     EXPECT_EQ(compressed.output, plain.output);
     ++runs;
   }
+  std::filesystem::remove_all(scratch);
   EXPECT_GT(runs, 40);
   EXPECT_GT(kernels.compressed(), 500);
 }

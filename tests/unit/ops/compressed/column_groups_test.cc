@@ -275,6 +275,12 @@ TEST(ColumnGroupsVerifyTest, DamagedGroupsAreNamed) {
             prefix + "group 1: its dictionary is of other columns");
   EXPECT_EQ(says([](ColumnGroups* all) { all->groups[0].dictionary = *Matrix::Dense(0, 1); }),
             prefix + "group 1: its dictionary is none");
+  EXPECT_EQ(says([](ColumnGroups* all) { all->groups[0].dictionary = *FilledMatrix(300, 1, 0); }),
+            prefix + "group 1: a code cannot name all of its tuples");
+  EXPECT_EQ(says([](ColumnGroups* all) { all->groups[0].encoding = Encoding::kConstant; }),
+            prefix + "group 1: its dictionary is none");
+  EXPECT_EQ(says([](ColumnGroups* all) { all->groups[0].encoding = Encoding::kEmpty; }),
+            prefix + "group 1: its dictionary is none");
   EXPECT_EQ(says([](ColumnGroups* all) { all->groups[0].encoding = Encoding::kUncompressed; }),
             prefix + "group 1: rows are missing");
   EXPECT_EQ(says([](ColumnGroups* all) { all->groups[2].starts.pop_back(); }),
