@@ -59,7 +59,10 @@ Status SharedIterations::FindChanges(const Block& loop, const VariableTable& bef
     change.is_touched = changed != nullptr && !SharesValue(old, *changed);
     Variable others = Variable::OfList(std::make_shared<ListOf<Variable>>());
     if (change.is_touched && old.info.IsMatrix()) {
-      HEDDLE_ASSIGN_OR_RETURN((*cells)[i], ChangedCells(old.value.matrix(), changed->value.matrix()));
+      Variable from = old, to = *changed;
+      HEDDLE_RETURN_IF_ERROR(BringIntoMemory(&from));
+      HEDDLE_RETURN_IF_ERROR(BringIntoMemory(&to));
+      HEDDLE_ASSIGN_OR_RETURN((*cells)[i], ChangedCells(from.value.matrix(), to.value.matrix()));
       change.cells = (*cells)[i].rows();
     } else if (change.is_touched) {
       HEDDLE_ASSIGN_OR_RETURN(others, ChangesOf(old, *changed));

@@ -38,8 +38,8 @@ bool IsNatural(const Variable* variable) {
 // Bytes of a variable of which every worker needs a copy, as it assigns cells of it.
 int64_t BytesToCopy(const Variable& variable) {
   switch (variable.info.data_type) {
-    case DataType::kMatrix: return variable.value.matrix().bytes();
-    case DataType::kFrame: return variable.value.frame().bytes();
+    case DataType::kMatrix:
+    case DataType::kFrame: return variable.value.bytes();
     case DataType::kList: return static_cast<int64_t>(variable.list->size() * sizeof(Variable));
     case DataType::kScalar:
     case DataType::kTuple:

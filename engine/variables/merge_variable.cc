@@ -61,6 +61,8 @@ Result<Variable> MergeLists(const Variable& before, std::vector<Variable> change
 
 bool SharesValue(const Variable& a, const Variable& b) {
   if (a.info.data_type != b.info.data_type) return false;
+  if (a.value.IsPanels() || b.value.IsPanels())
+    return a.value.IsPanels() && b.value.IsPanels() && a.value.panels() == b.value.panels();
   switch (a.info.data_type) {
     case DataType::kScalar: return SameScalar(a.value.scalar(), b.value.scalar());
     case DataType::kMatrix: return a.value.matrix().IsSameView(b.value.matrix());
@@ -72,9 +74,19 @@ bool SharesValue(const Variable& a, const Variable& b) {
   return false;
 }
 
-Result<Variable> MergeVariable(const Variable& before, std::vector<Variable> changed) {
+Status BringIntoMemory(Variable* variable) {
+  if (!variable->value.IsPanels()) return OkStatus();
+  const std::shared_ptr<const RowPanels> panels = variable->value.panels();
+  HEDDLE_ASSIGN_OR_RETURN(variable->value, panels->Rows(0, panels->shape().rows));
+  return OkStatus();
+}
+
+Result<Variable> MergeVariable(const Variable& old, std::vector<Variable> changed) {
   const DataType data_type = changed[0].info.data_type;
   if (changed.size() == 1) return std::move(changed[0]);
+  Variable before = old;
+  HEDDLE_RETURN_IF_ERROR(BringIntoMemory(&before));
+  for (Variable& variable : changed) HEDDLE_RETURN_IF_ERROR(BringIntoMemory(&variable));
   if (before.info.data_type != data_type)
     return Internal("a {} of a parfor became a {}", Name(before.info.data_type), Name(data_type));
   switch (data_type) {

@@ -11,6 +11,9 @@ namespace heddle::engine {
 /// matrices, frames and lists that share their memory.
 bool SharesValue(const Variable& a, const Variable& b);
 
+/// A matrix or frame in panels becomes one in memory. kResourceExhausted where it does not fit; kDataLoss.
+Status BringIntoMemory(Variable* variable);
+
 /// One variable of what the iterations of a parfor made of `before`: each of `changed` has other cells
 /// changed, or other elements of a list. There is at least one, and the first is that of the last iteration.
 /// kInternal when two of them cannot come from one variable; kResourceExhausted.

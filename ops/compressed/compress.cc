@@ -59,9 +59,11 @@ std::string WhyNotPlanned(const Matrix& x, const Scalar* reads) {
   return "";
 }
 
+std::string TakesTooMuch(double share) { return fmt::format("it would take {:.2f} of its bytes", share); }
+
 // Why the plan is not carried out; "" where it is.
 std::string WhyNotMade(const CompressionPlan& plan, const Scalar* reads) {
-  if (!plan.Pays()) return fmt::format("it would take {:.2f} of its bytes", plan.bytes / plan.plain_bytes);
+  if (!plan.Pays()) return TakesTooMuch(plan.bytes / plan.plain_bytes);
   if (reads == nullptr) return "";
   const double saved = reads->AsDouble() * (1 - plan.bytes / plan.plain_bytes);
   if (saved > kReadsOfCompressing) return "";
@@ -80,6 +82,11 @@ Result<Matrix> CompressedOf(const Matrix& x, const Scalar* reads, const KernelCo
   record->why_not = WhyNotMade(plan, reads);
   if (!record->why_not.empty()) return x;
   HEDDLE_ASSIGN_OR_RETURN(ColumnGroups groups, CompressColumns(x, plan, context));
+  // Distinct tuples beyond those that the sample let expect are cells that are stored as they were.
+  if (!plan.PaysWith(static_cast<double>(groups.bytes()))) {
+    record->why_not = TakesTooMuch(static_cast<double>(groups.bytes()) / plan.plain_bytes);
+    return x;
+  }
   record->bytes = groups.bytes();
   record->groups = GroupsText(groups);
   return Matrix::OfGroups(std::make_shared<const ColumnGroups>(std::move(groups)));

@@ -22,8 +22,9 @@ struct CompressionPlan {
   std::vector<PlannedGroup> groups;  ///< By their first columns.
   double bytes = 0;                  ///< Of all groups.
   double plain_bytes = 0;            ///< Of the matrix as it is.
-  /// A plan that saves less than a tenth is not worth a look-up for each cell.
-  bool Pays() const { return bytes < 0.9 * plain_bytes; }
+  /// Groups that save less than a tenth are not worth a look-up for each cell.
+  bool PaysWith(double group_bytes) const { return group_bytes < 0.9 * plain_bytes; }
+  bool Pays() const { return PaysWith(bytes); }
 };
 
 /// Rows of a matrix that a plan is made from: all of them where there are few, else a hundredth, at least

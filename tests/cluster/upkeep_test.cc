@@ -175,6 +175,7 @@ TEST(UpkeepTest, GarbageOfWorkersGoes) {
   OutputOf(cluster, {"job", "cancel", "j2"});
   EXPECT_EQ(cluster.Run({"job", "wait", "j2"}).code, 8);
   // Also where no job is remembered any more.
+  WriteText(cluster.folder() + "/state/heddle/workers/alpha/logs/j2-1-0.log", "killed");
   OutputOf(cluster, {"job", "delete", "j2"});
   const std::string last = OutputOf(cluster, {"admin", "gc"});
   EXPECT_NE(last.find("logs/j2-1-0.log on alpha: "), std::string::npos) << last;

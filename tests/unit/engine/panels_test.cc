@@ -290,7 +290,7 @@ TEST(PanelsTest, AWriteFromAHandleFitsIntoLittleMemory) {
 
 // What is alive beside a plan that does not read it leaves less for the plan.
 TEST(PanelsTest, PlansLeaveRoomForVariablesThatTheyDoNotRead) {
-  constexpr int64_t kRoom = 12 * kMemory;  // U takes 8 MiB of it.
+  constexpr int64_t kRoom = 13 * kMemory;  // U takes 8 MiB of it.
   const std::string script =
       "U = rand(rows=48000, cols=20, min=-1, max=1, seed=5)\nif (sum(U) > 0) print(\"positive\")\n"
       "X = rand(rows=200000, cols=20, min=-1, max=1, seed=3)\nY = X * 2 + 1\nW = X * 3 - 1\n"

@@ -125,7 +125,7 @@ struct Invocation {
       pointers[i] = &compressed[i];
       has_matrix = true;
     }
-    if (!has_matrix || op->effect) return;
+    if (!has_matrix || op->effect || context.cancelled != nullptr) return;
     std::vector<Value> results(expected.size());
     const Status status = CatalogKernels().Run({.node = node,
                                                 .phase = Phase::kWhole,
