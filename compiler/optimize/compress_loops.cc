@@ -13,11 +13,6 @@
 namespace heddle::compiler {
 namespace {
 
-bool IsLoop(const Block& block) {
-  return block.kind == Block::Kind::kWhile || block.kind == Block::Kind::kFor ||
-         block.kind == Block::Kind::kParallelFor;
-}
-
 bool HasLoop(const Block& block) {
   return IsLoop(block) || std::any_of(block.body.begin(), block.body.end(), HasLoop) ||
          std::any_of(block.otherwise.begin(), block.otherwise.end(), HasLoop);

@@ -14,12 +14,12 @@
 #include "ops/base/operator.h"
 
 namespace heddle::compiler {
-namespace {
-
 bool IsLoop(const Block& block) {
   return block.kind == Block::Kind::kWhile || block.kind == Block::Kind::kFor ||
          block.kind == Block::Kind::kParallelFor;
 }
+
+namespace {
 
 double RoundsOf(const Block& loop) {
   if (loop.kind == Block::Kind::kWhile) return kGuessedRounds;

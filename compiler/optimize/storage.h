@@ -17,6 +17,9 @@ bool ChangesStorage(const Node& node);
 /// True for compress().
 bool Compresses(const Node& node);
 
+/// True for while, for and parfor.
+bool IsLoop(const Block& block);
+
 /// Whether the function may be called while it runs.
 bool CallsItself(const Program& program, const std::string& function);
 

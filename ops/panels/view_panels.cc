@@ -37,9 +37,9 @@ class Range : public RowPanels {
   const PanelRange range_;
 };
 
-class DecodedRows : public RowPanels {
+class DecodingPanels : public RowPanels {
  public:
-  explicit DecodedRows(std::shared_ptr<const RowPanels> panels) : panels_(std::move(panels)) {}
+  explicit DecodingPanels(std::shared_ptr<const RowPanels> panels) : panels_(std::move(panels)) {}
 
   Shape shape() const override { return panels_->shape(); }
   bool IsFrame() const override { return panels_->IsFrame(); }
@@ -94,7 +94,7 @@ std::shared_ptr<const RowPanels> RangeOfPanels(std::shared_ptr<const RowPanels> 
 }
 
 std::shared_ptr<const RowPanels> DecodedPanels(std::shared_ptr<const RowPanels> panels) {
-  return std::make_shared<DecodedRows>(std::move(panels));
+  return std::make_shared<DecodingPanels>(std::move(panels));
 }
 
 Result<Value> JoinedPanels(std::span<const Value* const> values, const ValueInfo& info, PanelStore& store) {

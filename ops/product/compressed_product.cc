@@ -25,10 +25,6 @@ namespace {
 constexpr int64_t kTaskCells = 1 << 18;
 // Doubles of the products of a unit's tuples, which stay in the first-level cache.
 constexpr int64_t kMostProducts = 2048;
-// Multiply-adds of the packed product that take as long as one of an entry of a CSR row.
-constexpr double kCellsOfEntry = 8;
-// Wider rows of tiles leave the caches.
-constexpr int64_t kMostTileColumns = 4096;
 // A look-up with an addition takes as long as so many multiply-adds of a packed product.
 constexpr int64_t kTermsOfLookUp = 4;
 
@@ -54,8 +50,6 @@ class ExactProduct {
     }
     JoinUnits(dense);
   }
-
-  int64_t units() const { return static_cast<int64_t>(units_.size() + moving_.size()); }
 
   // Rows [begin, end) to out, row-major.
   void Multiply(int64_t begin, int64_t end, double* out) const {

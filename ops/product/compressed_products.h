@@ -14,6 +14,11 @@
 // docs/numerics.md run along them.
 namespace heddle::ops {
 
+/// Multiply-adds of the packed product that take as long as one of an entry of a CSR row.
+constexpr double kCellsOfEntry = 8;
+/// Wider rows of tiles leave the caches.
+constexpr int64_t kMostTileColumns = 4096;
+
 /// Operator::run_compressed of %*%: X %*% M with a compressed X.
 Result<std::optional<Value>> MultiplyCompressed(const KernelCall& call);
 /// Of t%*%: t(X) %*% Y with a compressed X and at most eight columns of Y, and t(X) %*% X where it is exact.

@@ -15,8 +15,6 @@
 namespace heddle::ops {
 namespace {
 
-constexpr int64_t kMostTileColumns = 4096;
-
 struct TileRoom {
   TileDecoder<double>::Cursor cursor;
   AlignedArray cells, sums;

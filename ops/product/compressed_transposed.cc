@@ -32,10 +32,6 @@ constexpr int64_t kCopies = 4;
 constexpr double kCellsOfAddition = 5;
 // Cells of a result whose payloads the nodes of all leaves may have.
 constexpr int64_t kMostProducts = 1 << 16;
-// Multiply-adds of the packed product that take as long as one of an entry of a CSR row.
-constexpr double kCellsOfEntry = 8;
-// Wider rows of tiles leave the caches.
-constexpr int64_t kMostTileColumns = 4096;
 
 // For each tuple the sum of the weights of its rows.
 class WeightSums {
