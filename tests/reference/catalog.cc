@@ -346,9 +346,7 @@ constexpr std::pair<std::string_view, Kernel> kKernels[] = {
     {"rbind", [](const Node&, Inputs inputs) -> Value { return Rbind(All(inputs)); }},
     {"diag", [](const Node&, Inputs inputs) -> Value { return Diag(M(inputs, 0)); }},
     {"regroup",
-     [](const Node&, Inputs inputs) -> Value {
-       return Regroup(M(inputs, 0), inputs[1]->scalar().AsInteger());
-     }},
+     [](const Node&, Inputs inputs) -> Value { return Regroup(M(inputs, 0), Integer(inputs, 1, 0)); }},
     {"compress", [](const Node&, Inputs inputs) -> Value { return M(inputs, 0); }},
     {"decompress", [](const Node&, Inputs inputs) -> Value { return M(inputs, 0); }},
     {"rev", [](const Node&, Inputs inputs) -> Value { return Rev(M(inputs, 0)); }},
