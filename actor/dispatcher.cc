@@ -151,7 +151,7 @@ void Dispatcher::Handle(const Message& message) {
 void Dispatcher::HandleForActor(const Message& message) {
   if (message.type == MessageType::kDone && message.port == kLaunchDone) {
     launches_.store(launches_.load(std::memory_order_relaxed) - 1, std::memory_order_release);
-    disk_launches_ -= disk_ != nullptr && IsOnDisk(*now_->active, message.destination);
+    beside_launches_ -= WorkerOf(*now_->active, message.destination) != nullptr;
   }
   Actor* actor = now_->active->instance->Find(message.destination);
   if (actor == nullptr || now_->active->serving[message.destination.stream()] != this) return;
@@ -230,8 +230,13 @@ void Dispatcher::RunKernel(ActiveRun& active, size_t number, std::span<const Val
     active.progress->AddAct(rows, active.instance->actors()[number].task().cost_ns);
 }
 
-bool Dispatcher::IsOnDisk(const ActiveRun& active, TaskId task) {
-  return active.instance->plan().streams[task.stream()].kind == StreamKind::kDisk;
+DeviceWorker* Dispatcher::WorkerOf(const ActiveRun& active, TaskId task) const {
+  const StreamDescription& stream = active.instance->plan().streams[task.stream()];
+  if (stream.kind == StreamKind::kDisk) return disk_;
+  if (stream.device.IsHost()) return nullptr;
+  const auto found = std::find_if(workers_.begin(), workers_.end(),
+                                  [&](const auto& worker) { return worker.first == stream; });
+  return found == workers_.end() ? nullptr : found->second;
 }
 
 Launch Dispatcher::Perform(Actor& actor, std::span<const Value* const> inputs, int64_t act,
@@ -239,22 +244,25 @@ Launch Dispatcher::Perform(Actor& actor, std::span<const Value* const> inputs, i
   ActiveRun& active = *now_->active;
   const size_t number = actor.number();
   if (!(*active.estimates)[number].IsShort() || ++short_acts_ > kMostShortActs) SendOutgoing();
-  const bool on_disk = disk_ != nullptr && IsOnDisk(active, actor.task().id);
-  const bool device_is_busy = launches_.load(std::memory_order_relaxed) > disk_launches_;
-  if (on_disk || (device_ != nullptr && device_->has_started() &&
-                  (*active.estimates)[number].NeedsDevice(device_is_busy))) {
+  DeviceWorker* const beside = WorkerOf(active, actor.task().id);
+  const bool device_is_busy = launches_.load(std::memory_order_relaxed) > beside_launches_;
+  if (beside != nullptr || (device_ != nullptr && device_->has_started() &&
+                            (*active.estimates)[number].NeedsDevice(device_is_busy))) {
     launches_.store(launches_.load(std::memory_order_relaxed) + 1, std::memory_order_release);
-    disk_launches_ += on_disk;
+    beside_launches_ += beside != nullptr;
     const TaskId task = actor.task().id;
     const Message done{.destination = task,
                        .source = task,
                        .run = now_->run,
                        .type = MessageType::kDone,
                        .port = kLaunchDone};
-    (on_disk ? disk_ : device_)
-        ->Launch([&active, number, inputs, act, result, mailbox = mailbox_, done, on_disk] {
+    const std::string_view thread =
+        beside == nullptr ? "device" : active.instance->plan().streams[task.stream()].name;
+    const bool on_disk = beside != nullptr && beside == disk_;
+    (beside != nullptr ? beside : device_)
+        ->Launch([&active, number, inputs, act, result, mailbox = mailbox_, done, thread, on_disk] {
           if (active.progress != nullptr && !on_disk) active.progress->BeginAct((*active.lines)[number]);
-          RunKernel(active, number, inputs, act, on_disk ? "disk" : "device", result);
+          RunKernel(active, number, inputs, act, on_disk ? "disk" : thread, result);
           mailbox->Post(done);  // The run may be over before this returns.
         });
     return Launch::kAsynchronous;

@@ -16,6 +16,7 @@
 #include "actor/mailbox.h"
 #include "actor/message_times.h"
 #include "actor/outgoing_messages.h"
+#include "core/programs/stream.h"
 
 namespace heddle::ops {
 class Arena;
@@ -58,6 +59,12 @@ class Dispatcher : public ActorHost {
   void set_device(DeviceWorker* device) { device_ = device; }
   /// Where acts of streams of kind kDisk run; they wait for files while other acts compute.
   void set_disk(DeviceWorker* disk) { disk_ = disk; }
+  /// Where acts of a stream of a device run that is not the processor: on a thread that waits for it. Only
+  /// between runs.
+  void ForgetWorkers() { workers_.clear(); }
+  void set_worker(const StreamDescription& stream, DeviceWorker* worker) {
+    workers_.emplace_back(stream, worker);
+  }
 
   /// Spawns the thread; kernels on it run in an arena of `threads` threads, made when the first one comes.
   void StartThread(int threads, bool set_floating_point_mode);
@@ -110,7 +117,9 @@ class Dispatcher : public ActorHost {
   void HandleForActor(const Message& message);
   /// What actors have for other ranks goes out.
   void SendOutgoing();
-  static bool IsOnDisk(const ActiveRun& active, TaskId task);
+  /// The thread on which acts of the task's stream run beside this one; nullptr: on this one, or on the
+  /// processor's (set_device).
+  DeviceWorker* WorkerOf(const ActiveRun& active, TaskId task) const;
   void Abort(bool describe_waits);
   /// A pull of the actor is over: it is recorded, where the run is.
   void NoteCopy(const Actor& actor);
@@ -131,6 +140,7 @@ class Dispatcher : public ActorHost {
   Link* const link_;
   DeviceWorker* device_ = nullptr;
   DeviceWorker* disk_ = nullptr;
+  std::vector<std::pair<StreamDescription, DeviceWorker*>> workers_;  ///< Of streams of devices.
   const std::shared_ptr<Mailbox> mailbox_ =
       std::make_shared<Mailbox>();  ///< Shared with pulls that end late.
   LocalQueue local_;
@@ -146,8 +156,8 @@ class Dispatcher : public ActorHost {
   std::atomic<uint64_t> progress_{0};
   std::atomic<bool> busy_{false};
   const std::shared_ptr<std::atomic<int>> pulls_ = std::make_shared<std::atomic<int>>(0);  ///< In flight.
-  std::atomic<int> launches_{0};  ///< On the device and the disk; changed by the own thread only.
-  int disk_launches_ = 0;         ///< Of them.
+  std::atomic<int> launches_{0};  ///< On other threads; changed by the own thread only.
+  int beside_launches_ = 0;       ///< Of them those that are not on the processor's.
   MessageTimes message_times_;    ///< Debug builds only, as the next.
   int64_t kernel_cpu_ns_ = 0;
   std::atomic<bool> stop_{false};

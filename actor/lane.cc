@@ -39,6 +39,8 @@ void Lane::Open(int threads, ops::KernelContext& context) {
     caller_.set_device(device_.get());
     disk_ = std::make_unique<DeviceWorker>(threads, surroundings_.options.set_denormals);
     caller_.set_disk(disk_.get());
+    caller_.ForgetWorkers();
+    workers_.clear();
     arena_ = std::make_unique<ops::Arena>(threads);
   }
   context_ = &context;
@@ -210,6 +212,7 @@ Status Lane::Begin(ReadyPlan& ready, uint32_t run) {
   for (uint32_t stream = 0; stream < instance.plan().streams.size(); ++stream)
     if (instance.plan().streams[stream].kind == StreamKind::kDisk && !instance.OnStream(stream).empty())
       disk_->Start();
+  StartWorkers(instance);
   statistics_ = ready.statistics;
   exposed_.Begin(run);
   const bool is_short = instance.HasRemoteEdges() && ready.IsShort();
@@ -256,6 +259,20 @@ Status Lane::Begin(ReadyPlan& ready, uint32_t run) {
   return OkStatus();
 }
 
+// Threads for the streams of devices that the plan has.
+void Lane::StartWorkers(const PlanInstance& instance) {
+  const std::vector<StreamDescription>& streams = instance.plan().streams;
+  for (uint32_t stream = 0; stream < streams.size(); ++stream) {
+    if (streams[stream].device.IsHost() || instance.OnStream(stream).empty()) continue;
+    const auto is_its = [&](const auto& worker) { return worker.first == streams[stream]; };
+    if (std::any_of(workers_.begin(), workers_.end(), is_its)) continue;
+    auto worker = std::make_unique<DeviceWorker>(arena_->threads(), surroundings_.options.set_denormals);
+    worker->Start();
+    caller_.set_worker(streams[stream], worker.get());
+    workers_.emplace_back(streams[stream], std::move(worker));
+  }
+}
+
 Status Lane::ChooseDispatchers(const PlanInstance& instance, bool is_short) {
   const std::vector<StreamDescription>& streams = instance.plan().streams;
   std::vector<Dispatcher*> serving;
@@ -298,7 +315,8 @@ void Lane::LookAtInbox(bool by_caller) {
 }
 
 Dispatcher* Lane::DispatcherOf(const StreamDescription& stream) {
-  if (stream.kind == StreamKind::kDisk) return &caller_;  // It launches what waits for files.
+  // It launches what waits for files and devices.
+  if (stream.kind == StreamKind::kDisk || !stream.device.IsHost()) return &caller_;
   for (size_t i = 0; i < surroundings_.streams.size(); ++i)
     if (surroundings_.streams[i] == stream) return i == 0 ? &caller_ : surroundings_.threads[i - 1].get();
   return nullptr;

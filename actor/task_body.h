@@ -12,6 +12,7 @@
 #include "core/programs/plan.h"
 #include "core/values/value.h"
 #include "ops/base/kernel.h"
+#include "ops/device/device.h"
 #include "ops/io/formats/write_stages.h"
 #include "ops/panels/kept_parts.h"
 #include "ops/panels/panel_store.h"
@@ -57,6 +58,7 @@ class TaskBody {
 ///                            the kernel, which reads panels and makes panels; else a handle to rows that the
 ///                            kernel of the node makes when they are read
 ///   phase "stage"            kCompute, of a node with more parts than ranks: the stage, panel by panel
+///   phase "transfer"         the matrix in the memory of the device of its stream, or (kCopyOut) of the host
 ///   all else                 the kernel of the node, in the task's phase
 class KernelBody : public TaskBody {
  public:
@@ -90,6 +92,7 @@ class KernelBody : public TaskBody {
     kLazy,
     kStages,
     kStageInPanels,
+    kTransfer,
     kKernel
   };
   struct Prepared {
@@ -118,6 +121,11 @@ class KernelBody : public TaskBody {
   Result<Value> Move(Prepared& prepared, std::span<const Value* const> inputs, int64_t act) const;
   Status RunKernel(const Prepared& prepared, std::span<const Value* const> inputs, int64_t act,
                    std::span<Value> results) const;
+  /// By the device of the task, if this process has it and it takes the call, else by the host.
+  Status RunKernelOf(const Task& task, const ops::KernelCall& call, std::span<Value> results) const;
+  Result<Value> Transfer(const Task& task, const Value& value) const;
+  /// nullptr: this process does not have it.
+  ops::ComputeDevice* DeviceOf(const Task& task) const;
   Result<Value> ViewPanels(const Prepared& prepared, std::span<const Value* const> inputs) const;
   /// A handle to the rows that the kernel makes when they are read. Reading them fails with kDataLoss when
   /// what they come from has changed since.

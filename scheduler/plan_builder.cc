@@ -1,18 +1,26 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "scheduler/plan_builder.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <set>
 
 #include "ops/base/operator.h"
+#include "ops/device/run/run_on_device.h"
 #include "scheduler/plan_collectives.h"
 
 namespace heddle::scheduler {
-PlanBuilder::PlanBuilder(const Graph& graph, const std::vector<Placement>& placements, int32_t ranks)
-    : graph_(graph),
-      placements_(placements),
-      ranks_(ranks),
-      tasks_of_(static_cast<size_t>(ranks) * plan_.streams.size()) {}
+PlanBuilder::PlanBuilder(const Graph& graph, const std::vector<Placement>& placements, int32_t ranks,
+                         std::optional<Device> device)
+    : graph_(graph), placements_(placements), ranks_(ranks), device_(device) {
+  if (device_)
+    for (const StreamKind kind : {StreamKind::kCompute, StreamKind::kCopyIn, StreamKind::kCopyOut})
+      plan_.streams.push_back(
+          {*device_, kind,
+           fmt::format("{}:{} {}", heddle::Name(device_->type), device_->index, heddle::Name(kind))});
+  tasks_of_.resize(static_cast<size_t>(ranks) * plan_.streams.size());
+}
 
 Plan PlanBuilder::Build() {
   plan_.ranks = ranks_;
@@ -55,16 +63,16 @@ ValueInfo PlanBuilder::PartInfo(const ValueInfo& whole, const Split& split, int3
   return info;
 }
 
-uint32_t PlanBuilder::StreamOf(StreamKind kind) const {
+uint32_t PlanBuilder::StreamOf(StreamKind kind, Device device) const {
   for (size_t i = 0; i < plan_.streams.size(); ++i)
-    if (plan_.streams[i].kind == kind) return static_cast<uint32_t>(i);
+    if (plan_.streams[i].kind == kind && plan_.streams[i].device == device) return static_cast<uint32_t>(i);
   HEDDLE_CHECK(false, "a rank has a stream of every kind");
 }
 
 size_t PlanBuilder::AddTask(int32_t rank, StreamKind kind_of_stream, TaskKind kind, NodeId node, Phase phase,
-                            std::vector<RegisterId> consumed) {
+                            std::vector<RegisterId> consumed, Device device) {
   Task task;
-  const uint32_t stream = StreamOf(kind_of_stream);
+  const uint32_t stream = StreamOf(kind_of_stream, device);
   std::vector<size_t>& of_stream = tasks_of_[static_cast<size_t>(rank) * plan_.streams.size() + stream];
   task.id = TaskId::Make(static_cast<uint32_t>(rank), plan_.streams[stream].device, stream,
                          static_cast<uint32_t>(of_stream.size()));
@@ -185,6 +193,36 @@ void PlanBuilder::AddOrder(size_t earlier, size_t later) {
 }
 
 RegisterId PlanBuilder::Piece(NodeId node, const Distribution& distribution, int32_t rank) {
+  return InMemoryOf(PieceAnywhere(node, distribution, rank), {});
+}
+
+RegisterId PlanBuilder::InMemoryOf(RegisterId source, Device device) {
+  const Register& from = plan_.registers[static_cast<size_t>(source)];
+  if (from.device == device) return source;
+  if (const auto found = transfers_.find(source); found != transfers_.end()) return found->second;
+  const ValueInfo info = from.info;
+  const NodeId node = plan_.tasks[TaskOf(from.producer)].node;
+  const bool is_in = from.device.IsHost();
+  const size_t task =
+      AddTask(static_cast<int32_t>(from.producer.rank()), is_in ? StreamKind::kCopyIn : StreamKind::kCopyOut,
+              TaskKind::kCompute, node, Phase::kTransfer, {source}, is_in ? device : from.device);
+  const RegisterId copy = AddOutput(task, info);
+  plan_.registers[static_cast<size_t>(copy)].device = device;
+  return transfers_[source] = copy;
+}
+
+std::vector<ValueInfo> PlanBuilder::InputInfos(NodeId id) const {
+  std::vector<ValueInfo> infos;
+  for (const NodeId input : graph_[id].inputs)
+    infos.push_back(input == kNoNode ? ValueInfo() : graph_[input].info);
+  return infos;
+}
+
+bool PlanBuilder::RunsOnDevice(NodeId id) const {
+  return device_ && ops::DeviceOperators::CanRun(graph_[id], InputInfos(id)).ok();
+}
+
+RegisterId PlanBuilder::PieceAnywhere(NodeId node, const Distribution& distribution, int32_t rank) {
   auto& pieces = pieces_[{node, distribution}];
   if (pieces.empty()) pieces.assign(static_cast<size_t>(ranks_), kNoRegister);
   if (pieces[static_cast<size_t>(rank)] == kNoRegister) {
@@ -360,6 +398,10 @@ void PlanBuilder::AddOutputOf(size_t task, NodeId id, size_t i, bool split) {
   outputs.resize(results.size(), std::vector<RegisterId>(static_cast<size_t>(ranks_), kNoRegister));
   outputs[i][static_cast<size_t>(rank)] = AddOutput(
       task, split ? PartInfo(results[i], placements_[static_cast<size_t>(id)].cuts, rank) : results[i]);
+  // Reductions are finished by the host.
+  Register& output = plan_.registers[static_cast<size_t>(outputs[i][static_cast<size_t>(rank)])];
+  if (output.info.IsMatrix() && ops::StaysOnDevice(graph_[id], InputInfos(id), i))
+    output.device = plan_.tasks[task].id.device();
 }
 
 void PlanBuilder::EmitResult(NodeId id) {
@@ -371,17 +413,25 @@ void PlanBuilder::EmitResult(NodeId id) {
 size_t PlanBuilder::EmitTask(NodeId id, int32_t rank, bool has_effect) {
   const Node& node = graph_[id];
   const Placement& placement = placements_[static_cast<size_t>(id)];
+  const bool on_device = !has_effect && RunsOnDevice(id);
   std::vector<RegisterId> inputs;
-  for (size_t i = 0; i < node.inputs.size(); ++i)
-    inputs.push_back(node.inputs[i] == kNoNode ? kNoRegister
-                                               : Piece(node.inputs[i], placement.inputs[i], rank));
+  for (size_t i = 0; i < node.inputs.size(); ++i) {
+    if (node.inputs[i] == kNoNode) {
+      inputs.push_back(kNoRegister);
+    } else if (on_device && graph_[node.inputs[i]].info.IsMatrix()) {
+      inputs.push_back(InMemoryOf(PieceAnywhere(node.inputs[i], placement.inputs[i], rank), *device_));
+    } else {
+      inputs.push_back(Piece(node.inputs[i], placement.inputs[i], rank));
+    }
+  }
   TaskKind kind = TaskKind::kCompute;
   if (has_effect) kind = TaskKind::kSink;
   if (node.inputs.empty()) kind = TaskKind::kSource;
   const bool reduces = placement.rule == ops::RowRule::kReduce || placement.rule == ops::RowRule::kMixed;
   const bool partial = placement.split && reduces;
-  const size_t index = AddTask(rank, has_effect ? StreamKind::kHost : StreamKind::kCompute, kind, id,
-                               partial ? Phase::kPartial : Phase::kWhole, std::move(inputs));
+  const size_t index =
+      AddTask(rank, has_effect ? StreamKind::kHost : StreamKind::kCompute, kind, id,
+              partial ? Phase::kPartial : Phase::kWhole, std::move(inputs), on_device ? *device_ : Device());
   Task& task = plan_.tasks[index];
   if (placement.split) {
     task.total_rows = placement.total_rows;

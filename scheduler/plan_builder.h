@@ -2,6 +2,7 @@
 #pragma once
 
 #include <map>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -27,12 +28,21 @@ class PlanBuilder {
   friend class ReductionParts;  // plan_collectives.h
 
  public:
-  PlanBuilder(const Graph& graph, const std::vector<Placement>& placements, int32_t ranks);
+  /// `device`: of each rank, where operators run that it can run.
+  PlanBuilder(const Graph& graph, const std::vector<Placement>& placements, int32_t ranks,
+              std::optional<Device> device = std::nullopt);
   Plan Build();
 
  private:
-  /// The register that holds `node` on `rank` under `distribution`, boxing it there first where needed.
+  /// The register that holds `node` on `rank` under `distribution`, boxing it there first where needed; in
+  /// the memory of the host, or of whichever device.
   RegisterId Piece(NodeId node, const Distribution& distribution, int32_t rank);
+  RegisterId PieceAnywhere(NodeId node, const Distribution& distribution, int32_t rank);
+  /// The same value in the memory of `device`: the register itself, or a copy that is made once.
+  RegisterId InMemoryOf(RegisterId source, Device device);
+  std::vector<ValueInfo> InputInfos(NodeId node) const;
+  /// Whether tasks of the node run on the device.
+  bool RunsOnDevice(NodeId node) const;
   RegisterId MakePiece(NodeId node, const Distribution& distribution, int32_t rank);
   /// The whole value on `rank`, from the parts of all ranks.
   RegisterId GatherParts(NodeId node, const Distribution& split, int32_t rank);
@@ -85,7 +95,7 @@ class PlanBuilder {
 
   /// Appends a task; returns its index in plan_.tasks. Adds it to the consumers of what it consumes.
   size_t AddTask(int32_t rank, StreamKind stream, TaskKind kind, NodeId node, Phase phase,
-                 std::vector<RegisterId> consumed);
+                 std::vector<RegisterId> consumed, Device device = {});
   RegisterId AddOutput(size_t task, const ValueInfo& info);
   /// A register for result `i` of the node, whole or, where the task computes rows, this rank's rows of it.
   void AddOutputOf(size_t task, NodeId node, size_t i, bool split);
@@ -120,14 +130,16 @@ class PlanBuilder {
     return tasks_of_[id.rank() * plan_.streams.size() + id.stream()][id.index()];
   }
   static ValueInfo PartInfo(const ValueInfo& whole, const Split& split, int32_t rank);
-  /// Place of the rank's first stream of that kind in the plan's list.
-  uint32_t StreamOf(StreamKind kind) const;
+  /// Place of the first stream of that kind and device in the plan's list.
+  uint32_t StreamOf(StreamKind kind, Device device = {}) const;
 
   const Graph& graph_;
   const std::vector<Placement>& placements_;
   const int32_t ranks_;
+  const std::optional<Device> device_;
   Plan plan_;
   std::map<std::pair<NodeId, Distribution>, std::vector<RegisterId>> pieces_;  // by rank; -1: not there yet
+  std::map<RegisterId, RegisterId> transfers_;  ///< Copies on the device of what is on the host, and back.
   std::map<NodeId, std::vector<RegisterId>> copies_;  // By value and rank: copies of the whole.
   std::map<std::pair<NodeId, int32_t>, std::vector<RegisterId>> chunks_;  // By value, chunk and rank.
   /// By operator, result and rank: what it leaves before any boxing.

@@ -116,7 +116,8 @@ int64_t LeastPanelledBytes(int64_t memory_bytes) {
 Result<Plan> Schedule(const Graph& graph, const std::map<std::string, Distribution>& live_in,
                       const ScheduleOptions& options) {
   HEDDLE_ASSIGN_OR_RETURN(const std::vector<Placement> placements, Place(graph, live_in, options));
-  Plan plan = PlanBuilder(graph, placements, options.ranks).Build();
+  Plan plan = PlanBuilder(graph, placements, options.ranks, options.in_panels ? std::nullopt : options.device)
+                  .Build();
   plan.whole = WholeAlthoughSplit(graph, placements, options.ranks);
   CountLists(&plan);
   for (Task& task : plan.tasks) task.cost_ns = EstimateNs(plan.graph, task, options.constants);

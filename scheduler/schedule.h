@@ -2,6 +2,7 @@
 #pragma once
 
 #include <map>
+#include <optional>
 #include <set>
 #include <string>
 #include <vector>
@@ -28,6 +29,8 @@ struct ScheduleOptions {
   /// Of CSR live-ins of a plan in panels, as ops::MostEntries (ops/panels/entry_counts.h) counts them; one
   /// rank.
   std::map<std::string, std::vector<int64_t>> most_entries;
+  /// Runs every operator that it can (docs/devices.md), in plans without panels; every rank has it.
+  std::optional<Device> device;
 };
 /// From which size values are in panels, in a plan with panels.
 int64_t LeastPanelledBytes(int64_t memory_bytes);

@@ -16,7 +16,7 @@ namespace {
 constexpr int kUsageExitCode = 2;
 constexpr size_t kNameWidth = 19;
 
-constexpr std::array<const Verb*, 46> kVerbs = {
+constexpr std::array<const Verb*, 47> kVerbs = {
     &kRunVerb,         &kCheckVerb,       &kExplainVerb,      &kSimVerb,          &kVerifyVerb,
     &kReplVerb,        &kFmtVerb,         &kLspVerb,          &kInspectVerb,      &kConvertVerb,
     &kMasterVerb,      &kWorkerVerb,      &kJobSubmitVerb,    &kJobListVerb,      &kJobStatusVerb,
@@ -25,8 +25,8 @@ constexpr std::array<const Verb*, 46> kVerbs = {
     &kAdminTopVerb,    &kTokenCreateVerb, &kTokenListVerb,    &kTokenRotateVerb,  &kTokenRevokeVerb,
     &kAdminCertVerb,   &kAdminBackupVerb, &kAdminRestoreVerb, &kAdminGcVerb,      &kAdminConfigVerb,
     &kAdminDoctorVerb, &kLaunchSshVerb,   &kLaunchSlurmVerb,  &kLaunchK8sVerb,    &kExamplesVerb,
-    &kDoctorVerb,      &kVersionVerb,     &kCompletionVerb,   &kManualPageVerb,   &kExecutorVerb,
-    &kCompilerVerb};
+    &kDoctorVerb,      &kDevicesVerb,     &kVersionVerb,      &kCompletionVerb,   &kManualPageVerb,
+    &kExecutorVerb,    &kCompilerVerb};
 
 std::string Overview() {
   std::string text =

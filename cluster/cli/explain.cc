@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <nlohmann/json.hpp>
 
+#include "cluster/cli/devices_option.h"
 #include "cluster/cli/report.h"
 #include "cluster/cli/script_input.h"
 #include "cluster/cli/verb.h"
@@ -41,7 +42,7 @@ const Verb kExplainVerb = {
     "explain",
     "show what the compiler makes of a script, stage by stage; runs nothing",
     "explain [--level STAGE] [OPTIONS] SCRIPT.dml|-e CODE|- [-args V... | -nvargs K=V...]",
-    JoinOptions({kOptions, PlanOptions(), ScriptOptions()}),
+    JoinOptions({kOptions, kDevicesOptions, PlanOptions(), ScriptOptions()}),
     "heddle explain --level all train.dml -nvargs X=data.csv",
     Run,
     /*takes_words=*/true};

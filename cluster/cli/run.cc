@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <optional>
 
+#include "cluster/cli/devices_option.h"
 #include "cluster/cli/run_files.h"
 #include "cluster/cli/run_script.h"
 #include "cluster/cli/script_input.h"
@@ -27,12 +28,13 @@ int Run(const Arguments& arguments) {
 
 }  // namespace
 
-const Verb kRunVerb = {"run",
-                       "run a script on this machine",
-                       "run [OPTIONS] SCRIPT.dml|-e CODE|- [-args V... | -nvargs K=V...]",
-                       JoinOptions({RunFiles::Options(), kQuietOptions, kSpillFolderOptions, RunOptions()}),
-                       "heddle run train.dml -nvargs X=data.csv model=w.csv",
-                       Run,
-                       /*takes_words=*/true};
+const Verb kRunVerb = {
+    "run",
+    "run a script on this machine",
+    "run [OPTIONS] SCRIPT.dml|-e CODE|- [-args V... | -nvargs K=V...]",
+    JoinOptions({RunFiles::Options(), kQuietOptions, kSpillFolderOptions, kDevicesOptions, RunOptions()}),
+    "heddle run train.dml -nvargs X=data.csv model=w.csv",
+    Run,
+    /*takes_words=*/true};
 
 }  // namespace heddle::cluster::cli

@@ -4,6 +4,7 @@
 
 #include "cluster/chaos/chaos_run.h"
 #include "cluster/chaos/parse_chaos.h"
+#include "cluster/cli/devices_option.h"
 #include "cluster/cli/report.h"
 #include "cluster/cli/run_files.h"
 #include "cluster/cli/run_script.h"
@@ -55,12 +56,13 @@ int Run(const Arguments& arguments) {
 
 }  // namespace
 
-const Verb kSimVerb = {"sim",
-                       "run a script on worker processes of this machine, as on a cluster",
-                       "sim --workers N [OPTIONS] SCRIPT.dml|-e CODE|- [-args V... | -nvargs K=V...]",
-                       JoinOptions({kOptions, RunFiles::Options(), kQuietOptions, RunOptions()}),
-                       "heddle sim --workers 4 train.dml -nvargs X=data.csv model=w.csv",
-                       Run,
-                       /*takes_words=*/true};
+const Verb kSimVerb = {
+    "sim",
+    "run a script on worker processes of this machine, as on a cluster",
+    "sim --workers N [OPTIONS] SCRIPT.dml|-e CODE|- [-args V... | -nvargs K=V...]",
+    JoinOptions({kOptions, RunFiles::Options(), kQuietOptions, kDevicesOptions, RunOptions()}),
+    "heddle sim --workers 4 train.dml -nvargs X=data.csv model=w.csv",
+    Run,
+    /*takes_words=*/true};
 
 }  // namespace heddle::cluster::cli

@@ -66,6 +66,7 @@ extern const Verb kAdminConfigVerb;  // admin/config.cc
 extern const Verb kAdminDoctorVerb;  // admin/doctor.cc
 extern const Verb kVerifyVerb;       // verify.cc
 extern const Verb kDoctorVerb;       // installation/doctor.cc
+extern const Verb kDevicesVerb;      // installation/devices.cc
 extern const Verb kExamplesVerb;     // installation/examples.cc
 extern const Verb kManualPageVerb;   // installation/manual_page.cc; packages are made by it
 extern const Verb kVersionVerb;      // installation/version.cc

@@ -120,6 +120,7 @@ Json ToJson(const engine::SessionOptions& options) {
           {"times_operators", options.times_operators},
           {"recorded_events", options.recorded_events},
           {"cpu", ToText(options.cpu)},
+          {"devices", ToText(options.devices)},
           {"max_call_depth", options.max_call_depth}};
 }
 
@@ -146,6 +147,7 @@ void ReadOptions(const Json& json, engine::SessionOptions* options) {
   options->constants = engine::DecodeConstants(constants).value_or(ops::MachineConstants());
   Read(json, "times_operators", &options->times_operators);
   Read(json, "recorded_events", &options->recorded_events);
+  Read(json, "devices", &options->devices);
   Read(json, "cpu", &options->cpu);
   Read(json, "max_call_depth", &options->max_call_depth);
 }

@@ -7,6 +7,7 @@
 #include "compiler/optimize/pass.h"
 #include "core/text/utf8.h"
 #include "ops/base/cpu.h"
+#include "ops/device/device.h"
 
 namespace heddle::cluster {
 namespace {
@@ -39,6 +40,12 @@ Status CheckCpu(std::string_view name, const std::string& cpu) {
                              CutAtCharacter(one, kMostIdBytes));
   }
   return OkStatus();
+}
+
+Status CheckDevices(std::string_view name, const std::string& devices) {
+  if (devices == "cpu" || ops::ParseDevice(devices)) return OkStatus();
+  return InvalidArgument("{}.devices is '{}'; it is cpu, or opencl and a number", name,
+                         CutAtCharacter(devices, kMostIdBytes));
 }
 
 Status CheckPasses(std::string_view name, const std::vector<std::string>& passes) {
@@ -94,6 +101,7 @@ Status CheckOptions(std::string_view name, const engine::SessionOptions& options
   HEDDLE_RETURN_IF_ERROR(CheckNumber(field("max_call_depth"), options.max_call_depth, 1, kMostCallDepth));
   HEDDLE_RETURN_IF_ERROR(CheckPasses(name, options.disabled_passes));
   HEDDLE_RETURN_IF_ERROR(CheckFusion(name, options.fusion));
+  HEDDLE_RETURN_IF_ERROR(CheckDevices(name, options.devices));
   return CheckCpu(name, options.cpu);
 }
 

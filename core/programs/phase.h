@@ -19,6 +19,8 @@ enum class Phase : uint8_t {
   kShape,    ///< Rows and columns of the input.
   kReady,    ///< Nothing: says that its rank is so far.
   kPanels,  ///< The rows of all acts, or those that the operator makes, as panels (core/values/row_panels.h).
+  kTransfer,  ///< The input in the memory of another device: of the task's, or of the host (plans with
+              ///< devices).
 };
 /// As plans and statistics spell it: "partial"; empty for kWhole.
 std::string_view Name(Phase phase);

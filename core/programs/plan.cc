@@ -12,8 +12,8 @@ namespace {
 
 constexpr std::array<std::string_view, 8> kTaskKinds = {"compute", "source",     "sink", "copy",
                                                         "repeat",  "accumulate", "pack", "unpack"};
-constexpr std::array<std::string_view, 9> kPhases = {"",       "partial", "finish", "stage", "slice",
-                                                     "gather", "shape",   "ready",  "panels"};
+constexpr std::array<std::string_view, 10> kPhases = {"",       "partial", "finish", "stage",  "slice",
+                                                      "gather", "shape",   "ready",  "panels", "transfer"};
 constexpr RegisterId kNoRegister = -1;
 
 void AppendHexadecimal(uint64_t value, std::string* out) {
@@ -49,6 +49,23 @@ TaskId ReadTaskId(TextReader& reader) {
   reader.Expect(":");
   const uint32_t index = part(1 << 21);
   return reader.ok() ? TaskId::Make(rank, stream, index) : TaskId();
+}
+
+// " on opencl 0"; nothing of the processor.
+void AppendDevice(Device device, std::string* out) {
+  if (device.IsHost()) return;
+  out->append(" on ");
+  out->append(Name(device.type));
+  out->push_back(' ');
+  AppendInteger(device.index, out);
+}
+
+Device ReadDevice(TextReader& reader) {
+  const std::optional<DeviceType> type = ParseDeviceType(reader.Word());
+  if (!type) reader.Fail("a type of device");
+  const int64_t index = reader.Integer();
+  if (index < 0 || index >= int64_t{kMostDevices}) reader.Fail("the index of a device");
+  return {type.value_or(DeviceType::kCpu), static_cast<uint32_t>(index)};
 }
 
 void AppendRegisterId(RegisterId id, std::string* out) {
@@ -175,6 +192,7 @@ void AppendRegister(const Register& reg, std::string* out) {
   AppendField("slots", reg.slots, 1, out);
   if (reg.control) out->append(" control");
   AppendField("bytes", reg.bytes, 0, out);
+  AppendDevice(reg.device, out);
   AppendInfo(reg.info, out);
   out->push_back('\n');
 }
@@ -188,6 +206,7 @@ Register ReadRegister(TextReader& reader) {
   if (reader.AcceptWord("slots")) reg.slots = reader.Integer32();
   reg.control = reader.AcceptWord("control");
   reg.bytes = ReadField(reader, "bytes", 0);
+  if (reader.AcceptWord("on")) reg.device = ReadDevice(reader);
   reg.info = reader.Info();
   return reg;
 }
@@ -200,6 +219,7 @@ void AppendBinding(std::string_view word, const Binding& binding, std::string* o
   out->append(binding.distribution.ToText());
   out->push_back(' ');
   AppendNodeId(binding.node, out);
+  AppendDevice(binding.device, out);
   AppendInfo(binding.info, out);
   out->push_back('\n');
 }
@@ -242,12 +262,7 @@ void AppendStream(const StreamDescription& stream, std::string* out) {
 
 StreamDescription ReadStream(TextReader& reader) {
   StreamDescription stream;
-  const std::optional<DeviceType> type = ParseDeviceType(reader.Word());
-  if (!type) reader.Fail("a type of device");
-  stream.device.type = type.value_or(DeviceType::kCpu);
-  const int64_t index = reader.Integer();
-  if (index < 0 || index >= int64_t{kMostDevices}) reader.Fail("the index of a device");
-  stream.device.index = static_cast<uint32_t>(index);
+  stream.device = ReadDevice(reader);
   const std::optional<StreamKind> kind = ParseStreamKind(reader.Word());
   if (!kind) reader.Fail("a kind of stream");
   stream.kind = kind.value_or(StreamKind::kCompute);
@@ -269,6 +284,7 @@ Binding ReadBinding(TextReader& reader) {
   binding.variable = reader.Quoted();
   binding.distribution = reader.Distribution();
   binding.node = reader.Node();
+  if (reader.AcceptWord("on")) binding.device = ReadDevice(reader);
   binding.info = reader.Info();
   return binding;
 }

@@ -88,6 +88,7 @@ struct Register {
   int64_t bytes = 0;  ///< Upper bound of one slot; 0 for scalars and control. The entries of a CSR matrix are
                       ///< not in it: they are counted when they are allocated.
   ValueInfo info;     ///< Of the local piece (rows of this rank).
+  Device device;      ///< In whose memory its slots are: that of the producer, but for copies from a device.
 };
 
 /// How the ranks share out an operator that they compute in stages (ops/base/stages.h).
@@ -104,6 +105,7 @@ struct Binding {
   Distribution distribution;  ///< Of a live-out that is split without cuts, the run tells the cuts.
   ValueInfo info;             ///< Of the whole value; kUnknown rows/columns are filled in by the run.
   NodeId node = kNoNode;
+  Device device;  ///< In whose memory the value is.
 };
 
 /// All tasks and registers of one block for all ranks. Plain data; a rank constructs only the actors of its

@@ -8,8 +8,9 @@
 namespace heddle {
 namespace {
 
-constexpr std::array<std::string_view, 1> kDeviceTypes = {"cpu"};
-constexpr std::array<std::string_view, 4> kStreamKinds = {"compute", "host", "network", "disk"};
+constexpr std::array<std::string_view, 2> kDeviceTypes = {"cpu", "opencl"};
+constexpr std::array<std::string_view, 6> kStreamKinds = {"compute", "host",   "network",
+                                                          "disk",    "copyin", "copyout"};
 
 }  // namespace
 

@@ -10,7 +10,10 @@
 namespace heddle {
 
 /// Hardware with kernels of its own.
-enum class DeviceType : uint8_t { kCpu };
+enum class DeviceType : uint8_t {
+  kCpu,
+  kOpenCl,  ///< With memory of its own, driven through OpenCL (ops/device/device.h).
+};
 /// The most that a TaskId has room for.
 constexpr uint32_t kMostDeviceTypes = 1u << 5;
 constexpr uint32_t kMostDevices = 1u << 7;  ///< Of one type.
@@ -20,6 +23,8 @@ constexpr uint32_t kMostStreams = 1u << 15;
 struct Device {
   DeviceType type = DeviceType::kCpu;
   uint32_t index = 0;  ///< Among the rank's devices of that type.
+  /// Whether its memory is that of the process.
+  bool IsHost() const { return type == DeviceType::kCpu; }
   bool operator==(const Device&) const = default;
 };
 
@@ -29,6 +34,8 @@ enum class StreamKind : uint8_t {
   kHost,     ///< Prints, writes, reads of metadata: side effects in program order.
   kNetwork,  ///< Copies from other ranks; asynchronous.
   kDisk,     ///< Panels of files; asynchronous. Of plans in panels alone.
+  kCopyIn,   ///< Copies to the memory of a device; asynchronous. Of plans with devices alone, as the next.
+  kCopyOut,  ///< Copies from it.
 };
 
 /// A FIFO of work on one device; one OS thread serves it.
@@ -39,8 +46,8 @@ struct StreamDescription {
   bool operator==(const StreamDescription&) const = default;
 };
 
-std::string_view Name(DeviceType type);  ///< "cpu"
-std::string_view Name(StreamKind kind);  ///< "compute", "host", "network", "disk"
+std::string_view Name(DeviceType type);  ///< "cpu", "opencl"
+std::string_view Name(StreamKind kind);  ///< "compute", "host", "network", "disk", "copyin", "copyout"
 std::optional<DeviceType> ParseDeviceType(std::string_view name);
 std::optional<StreamKind> ParseStreamKind(std::string_view name);
 

@@ -12,7 +12,7 @@ constexpr std::array<std::string_view, 6> kDataTypes = {"unknown", "scalar", "ma
                                                         "frame",   "list",   "tuple"};
 constexpr std::array<std::string_view, 5> kValueTypes = {"unknown", "double", "integer", "boolean", "string"};
 constexpr std::array<std::string_view, 2> kFormats = {"dense", "sparse"};
-constexpr std::array<std::string_view, 3> kStorages = {"dense", "csr", "column groups"};
+constexpr std::array<std::string_view, 4> kStorages = {"dense", "csr", "column groups", "on a device"};
 
 }  // namespace
 

@@ -25,6 +25,7 @@ enum class Storage : uint8_t {
   kDense,         ///< Every cell, row by row.
   kCsr,           ///< Compressed sparse rows: the cells that are not zero.
   kColumnGroups,  ///< Codes and dictionaries of their tuples (core/values/column_groups.h).
+  kOnDevice,      ///< In the memory of a device (core/values/device_cells.h).
 };
 /// The format of a value of which nothing but its storage is known: what a file or a test made.
 constexpr Format FormatOf(Storage storage) {
@@ -37,7 +38,7 @@ std::string_view Name(DataType type);     ///< "scalar", "matrix", "frame", "lis
 std::string_view Name(ValueType type);    ///< "double", "integer", "boolean", "string", "unknown"
 std::string_view Name(ElementType type);  ///< "f64", "f32"
 std::string_view Name(Format format);     ///< "dense", "sparse"
-std::string_view Name(Storage storage);   ///< "dense", "csr", "column groups"
+std::string_view Name(Storage storage);   ///< "dense", "csr", "column groups", "on a device"
 std::optional<DataType> ParseDataType(std::string_view name);
 std::optional<ValueType> ParseValueType(std::string_view name);
 std::optional<Format> ParseFormat(std::string_view name);

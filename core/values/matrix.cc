@@ -10,6 +10,7 @@
 
 #include "core/memory/block_pool.h"
 #include "core/values/column_groups.h"
+#include "core/values/device_cells.h"
 #include "core/values/sizes.h"
 
 namespace heddle {
@@ -253,7 +254,20 @@ Matrix Matrix::OfGroups(std::shared_ptr<const ColumnGroups> groups) {
   return matrix;
 }
 
+Matrix Matrix::OfDeviceCells(std::shared_ptr<const DeviceCells> cells) {
+  Matrix matrix;
+  matrix.rows_ = cells->rows();
+  matrix.columns_ = cells->columns();
+  matrix.storage_ = Storage::kOnDevice;
+  matrix.element_type_ = cells->element_type();
+  matrix.first_row_ = 0;
+  matrix.device_pointer_ = cells.get();
+  matrix.memory_ = Buffer::Adopt(cells.get(), matrix.cells() * BytesOf(matrix.element_type_), [cells] {});
+  return matrix;
+}
+
 int64_t Matrix::CountNonzeros() const {
+  HEDDLE_CHECK(!IsOnDevice(), "cells on a device are brought to the host before somebody looks at them");
   if (IsCompressed()) return heddle::CountNonzeros(groups(), first_row_, first_row_ + rows_);
   // All entries lie side by side, also in a view of rows.
   const int64_t first = IsSparse() && rows_ > 0 ? row_offsets_pointer_[0] : 0;
@@ -279,7 +293,7 @@ Matrix Matrix::Rows(int64_t begin, int64_t end) const {
   HEDDLE_CHECK(0 <= begin && begin <= end && end <= rows_, "a view lies within its matrix");
   Matrix view = *this;
   view.rows_ = end - begin;
-  if (IsCompressed())
+  if (IsCompressed() || IsOnDevice())
     view.first_row_ += begin;
   else if (IsSparse())
     view.row_offsets_pointer_ += begin;
@@ -324,6 +338,8 @@ bool Matrix::IsSameView(const Matrix& other) const {
     case Storage::kCsr: return row_offsets_pointer_ == other.row_offsets_pointer_;
     case Storage::kColumnGroups:
       return groups_pointer_ == other.groups_pointer_ && first_row_ == other.first_row_;
+    case Storage::kOnDevice:
+      return device_pointer_ == other.device_pointer_ && first_row_ == other.first_row_;
   }
   return false;
 }
@@ -331,6 +347,7 @@ bool Matrix::IsSameView(const Matrix& other) const {
 double Matrix::At(int64_t row, int64_t column) const {
   HEDDLE_CHECK(0 <= row && row < rows_ && 0 <= column && column < columns_, "a cell lies within its matrix");
   int64_t at = row * columns_ + column;
+  HEDDLE_CHECK(!IsOnDevice(), "cells on a device are brought to the host before somebody looks at them");
   if (IsCompressed())
     return WithElementType(element_type_, [&](auto cell) -> double {
       return Decoded<decltype(cell)>(*this, row, row + 1)[static_cast<size_t>(column)];
@@ -369,6 +386,8 @@ Result<Matrix> FilledMatrix(int64_t rows, int64_t columns, double value) {
 
 Result<Matrix> ToDense(const Matrix& matrix) {
   if (matrix.IsDense()) return matrix;
+  if (matrix.IsOnDevice())
+    return matrix.device_cells().ToHost(matrix.first_row(), matrix.first_row() + matrix.rows());
   if (matrix.IsCompressed())
     return DecodeRows(matrix.groups(), matrix.first_row(), matrix.first_row() + matrix.rows());
   HEDDLE_ASSIGN_OR_RETURN(Matrix dense,
@@ -379,6 +398,10 @@ Result<Matrix> ToDense(const Matrix& matrix) {
 
 Result<Matrix> ToSparse(const Matrix& matrix) {
   if (matrix.IsSparse()) return matrix;
+  if (matrix.IsOnDevice()) {
+    HEDDLE_ASSIGN_OR_RETURN(const Matrix cells, ToDense(matrix));
+    return ToSparse(cells);
+  }
   HEDDLE_ASSIGN_OR_RETURN(Matrix sparse, Matrix::Sparse(matrix.rows(), matrix.columns(),
                                                         matrix.CountNonzeros(), matrix.element_type()));
   WithElementType(matrix.element_type(), [&](auto cell) { CompressRows<decltype(cell)>(matrix, &sparse); });
@@ -387,6 +410,10 @@ Result<Matrix> ToSparse(const Matrix& matrix) {
 
 Result<Matrix> ToElementType(const Matrix& matrix, ElementType type) {
   if (matrix.element_type() == type) return matrix;
+  if (matrix.IsOnDevice()) {
+    HEDDLE_ASSIGN_OR_RETURN(const Matrix cells, ToDense(matrix));
+    return ToElementType(cells, type);
+  }
   if (matrix.IsCompressed()) {
     auto groups = std::make_shared<ColumnGroups>(matrix.groups());
     groups->element_type = type;

@@ -13,6 +13,7 @@
 namespace heddle {
 
 struct ColumnGroups;  // core/values/column_groups.h
+class DeviceCells;    // core/values/device_cells.h
 
 /// A two-dimensional array of numbers, dense row-major, CSR or compressed. A value: copies share memory (one
 /// buffer, so that a copy touches one counter), and nobody writes to a matrix that somebody else can see (the
@@ -23,6 +24,7 @@ struct ColumnGroups;  // core/values/column_groups.h
 ///         columns strictly ascending within a row. The first offset of a row panel is not zero. Explicit
 ///         zeros are legal to read (docs/numerics.md R2); kernels do not make them.
 /// Column groups: row i is row first_row() + i of groups(). It has no cells that a pointer could name.
+/// On a device: row i is row first_row() + i of device_cells(), which has no cells that the host could read.
 class Matrix {
  public:
   Matrix() = default;  ///< 0 x 0 dense.
@@ -51,6 +53,8 @@ class Matrix {
                                     ElementType type, std::function<void()> release);
   /// All rows of the groups.
   static Matrix OfGroups(std::shared_ptr<const ColumnGroups> groups);
+  /// All rows of them.
+  static Matrix OfDeviceCells(std::shared_ptr<const DeviceCells> cells);
 
   int64_t rows() const { return rows_; }
   int64_t columns() const { return columns_; }
@@ -60,6 +64,7 @@ class Matrix {
   bool IsDense() const { return storage_ == Storage::kDense; }
   bool IsSparse() const { return storage_ == Storage::kCsr; }
   bool IsCompressed() const { return storage_ == Storage::kColumnGroups; }
+  bool IsOnDevice() const { return storage_ == Storage::kOnDevice; }
   ElementType element_type() const { return element_type_; }
 
   template <typename T = double>
@@ -84,6 +89,7 @@ class Matrix {
     return static_cast<T*>(values_pointer_);
   }
   const ColumnGroups& groups() const { return *groups_pointer_; }
+  const DeviceCells& device_cells() const { return *device_pointer_; }
   int64_t first_row() const { return first_row_; }
   /// Entries of a CSR matrix (rows x columns for another one).
   int64_t stored() const {
@@ -124,14 +130,15 @@ class Matrix {
   int64_t columns_ = 0;
   Storage storage_ = Storage::kDense;
   ElementType element_type_ = ElementType::kFloat64;
-  void* values_pointer_ = nullptr;  // nullptr of column groups.
+  void* values_pointer_ = nullptr;  // nullptr of column groups and on a device.
   union {
     int64_t* row_offsets_pointer_ = nullptr;
-    int64_t first_row_;  // Of column groups.
+    int64_t first_row_;  // Of column groups, and of cells on a device.
   };
   union {
     int32_t* column_indexes_pointer_ = nullptr;
     const ColumnGroups* groups_pointer_;
+    const DeviceCells* device_pointer_;
   };
   std::shared_ptr<Buffer> memory_;  // Of CSR: values, then column indexes, then row offsets.
 };

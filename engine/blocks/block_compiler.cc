@@ -215,6 +215,7 @@ BlockCompiler::BlockCompiler(const SessionOptions& options, ops::Files* files, C
   hash = FoldHash(hash, static_cast<uint64_t>(options.panel_bytes));
   for (const std::string& pass : options.disabled_passes) hash = FoldHash(hash, pass);
   hash = FoldHash(hash, options.fusion);
+  hash = FoldHash(hash, options.devices);
   hash = FoldHash(hash, static_cast<uint64_t>(options.element_type));
   // They choose among fused operators. Rates of links are known later, and are those of the whole job.
   ops::MachineConstants constants = options.constants;

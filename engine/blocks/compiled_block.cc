@@ -78,7 +78,7 @@ bool ReadsPanels(const Graph& graph, const VariableTable& frame) {
 bool IsSmall(const Graph& graph) { return !UsesFiles(graph) && NanosecondsOfGraph(graph) <= MostNs(graph); }
 
 bool RunsDirectly(const SessionOptions& options) {
-  return options.ranks == 1 && options.fusion == "cost" && !options.fusion_strict;
+  return options.ranks == 1 && options.fusion == "cost" && !options.fusion_strict && options.devices == "cpu";
 }
 
 CompiledBlock::CompiledBlock(const Graph& graph)

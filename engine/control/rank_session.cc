@@ -18,6 +18,7 @@
 #include "engine/session/session.h"
 #include "engine/variables/random_seeds.h"
 #include "ops/compressed/compression_records.h"
+#include "ops/device/usable_devices.h"
 #include "ops/fused/fused.h"
 #include "ops/panels/panel_store.h"
 
@@ -34,6 +35,14 @@ ops::KernelContext MakeContext(const SessionOptions& options, const SessionEnvir
   context.times_operators = options.times_operators;
   context.threads = options.threads;
   context.rank = options.rank;
+  if (const std::optional<Device> device = ops::ParseDevice(options.devices)) {
+    const Result<ops::DeviceSet*> set = ops::DevicesWith(*device);
+    if (set.ok())
+      context.devices = *set;
+    else
+      HEDDLE_LOG(kWarning, "the processor computes in place of a device", {"device", options.devices},
+                 {"why", set.status()});
+  }
   return context;
 }
 

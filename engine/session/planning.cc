@@ -40,6 +40,7 @@ scheduler::ScheduleOptions ScheduleOptionsOf(const SessionOptions& session) {
   options.memory_bytes = session.memory_bytes;
   options.panel_bytes = session.panel_bytes;
   options.constants = ops::OrBuiltIn(session.constants, session.threads);
+  options.device = ops::ParseDevice(session.devices);
   return options;
 }
 

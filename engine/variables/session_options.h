@@ -39,6 +39,7 @@ struct SessionOptions {
   int64_t recorded_events = 0;
   std::string spill_folder;     ///< Of panels that memory has no room for; "": that of temporary files.
   std::string cpu;              ///< Kernels to use, ops::CpuOfRank; "": the widest. Same bits.
+  std::string devices = "cpu";  ///< What computes: "cpu", or "opencl:NUMBER" beside it. Same bits.
   int max_call_depth = 10'000;  ///< Calls within calls; more is an error of the script.
 };
 

@@ -18,6 +18,7 @@ class Clock;
 
 namespace heddle::ops {
 
+class DeviceSet;     // ops/device/device.h
 class Files;         // ops/io/files/files.h
 class FusedRuntime;  // ops/fused/fused.h
 class PanelStore;    // ops/panels/panel_store.h
@@ -33,6 +34,7 @@ struct KernelContext {
   std::function<void(std::string_view text)>
       print;                                     ///< Standard output of the script; called on rank 0 only.
   FusedRuntime* fused = nullptr;                 ///< Code of fused operators; nullptr: interpreted.
+  DeviceSet* devices = nullptr;                  ///< Beside the processor; nullptr: none.
   const std::atomic<bool>* cancelled = nullptr;  ///< Polled between tiles; a kernel then returns Cancelled().
   int threads = 1;                               ///< Concurrency of the arena the kernel runs in.
   int rank = 0;                                  ///< Only for messages ("worker 2 cannot read ...").

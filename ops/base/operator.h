@@ -66,6 +66,7 @@ struct RowOrigin {
 };
 
 struct Aggregate;   // ops/aggregate/aggregate.h
+class DeviceQueue;  // ops/device/device.h
 class AdjointCall;  // ops/base/adjoint.h
 struct StagedForm;  // ops/base/stages.h
 
@@ -122,6 +123,11 @@ struct Operator {
   /// among the inputs (core/values/column_groups.h); nothing for a call that it leaves to `run`, which then
   /// gets their rows decoded (docs/compression.md). nullptr: it leaves all.
   Result<std::optional<Value>> (*run_compressed)(const KernelCall& call) = nullptr;
+  /// The same as `run`, of phases kWhole and kPartial, by commands to a device: dense matrices among the
+  /// inputs are in its memory, and so is the result. Returns when the commands are queued. Nothing for a call
+  /// that it leaves to `run`. nullptr: what fused operators are made of runs there as they do
+  /// (docs/devices.md).
+  Result<std::optional<Value>> (*run_on_device)(const KernelCall& call, DeviceQueue& queue) = nullptr;
   bool effect =
       false;  ///< Prints, writes, stops: acts exactly once, on rank 0, in script order, never removed.
   bool may_fail = false;  ///< Can fail on values (not shapes): kept in script order with the effects.

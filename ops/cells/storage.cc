@@ -65,12 +65,13 @@ void DecodeCells(const Matrix& x, void* cells) {
 }
 
 Result<Value> Decoded(Value value) {
-  if (!value.IsMatrix() || !value.matrix().IsCompressed()) return value;
+  if (!value.IsMatrix() || !(value.matrix().IsCompressed() || value.matrix().IsOnDevice())) return value;
   HEDDLE_ASSIGN_OR_RETURN(Matrix dense, AsDense(value.matrix()));
   return Value(std::move(dense));
 }
 
 Result<Matrix> AsDense(const Matrix& x) {
+  if (x.IsOnDevice()) return ToDense(x);
   if (x.IsCompressed()) {
     HEDDLE_ASSIGN_OR_RETURN(Matrix dense, Matrix::Dense(x.rows(), x.columns(), x.element_type()));
     DecodeCells(x, dense.mutable_data<char>());

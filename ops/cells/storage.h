@@ -10,7 +10,7 @@ namespace heddle::ops {
 Result<Matrix> AsDense(const Matrix& x);
 /// The cells of a compressed matrix, row by row, into memory of their size.
 void DecodeCells(const Matrix& compressed, void* cells);
-/// The value; a compressed matrix dense.
+/// The value; a compressed matrix, and one on a device, dense in the memory of the host.
 Result<Value> Decoded(Value value);
 /// The same cells as CSR without zeros; x itself if it is CSR.
 Result<Matrix> AsSparse(const Matrix& x);

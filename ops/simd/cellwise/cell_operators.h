@@ -10,6 +10,8 @@
 #include "ops/simd/vector.h"
 #if !defined(HEDDLE_SIMD_VECTOR_HEADER)
 #include "ops/simd/cellwise/integer_operators.h"
+#endif
+#if !defined(HEDDLE_SIMD_VECTOR_HEADER) || defined(HEDDLE_SIMD_HAS_TRIGONOMETRY)
 #include "ops/simd/cellwise/math_trigonometric.h"
 #endif
 

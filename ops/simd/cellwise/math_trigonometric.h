@@ -16,28 +16,35 @@ struct ReducedAngle {
   Pair r;
 };
 
+#if !defined(HEDDLE_SIMD_VECTOR_HEADER)
+/// Lanes of x that do not fit, one by one.
+HEDDLE_SIMD_INLINE void ReduceLargeLanes(Mask fits, Vector x, Vector* quadrant, Vector* high, Vector* low) {
+  double lanes[8], quadrants[8], highs[8], lows[8];
+  Store(lanes, x);
+  Store(quadrants, *quadrant);
+  Store(highs, *high);
+  Store(lows, *low);
+  const unsigned done = Bits(fits);
+  for (int i = 0; i < 8; ++i)
+    if ((done >> i & 1u) == 0) quadrants[i] = ReduceLargeAngle(lanes[i], &highs[i], &lows[i]);
+  *quadrant = Load(quadrants);
+  *high = Load(highs);
+  *low = Load(lows);
+}
+#endif
+
 HEDDLE_SIMD_INLINE ReducedAngle ReduceAngle(Vector x) {
   const Mask fits = Less(Abs(x), Broadcast(0x1p30));
   const Vector bounded = KeepWhere(fits, x);
-  const Vector n = RoundEven(bounded * Broadcast(0x1.45f306dc9c883p-1));
+  Vector n = RoundEven(bounded * Broadcast(0x1.45f306dc9c883p-1));
   const Vector coarse = Fnma(n, Broadcast(kHalfPiHigh), bounded);  // exact, by cancellation
   const Vector product = n * Broadcast(kHalfPiLow);
   const Vector product_low = Fms(n, Broadcast(kHalfPiLow), product);
   const Pair difference = TwoSum(coarse, Negate(product));
   const Vector rest = Fnma(n, Broadcast(kHalfPiLowest), difference.low - product_low);
-  ReducedAngle angle = {BitsOf(n + Broadcast(0x1.8p52)), TwoSum(difference.high, rest)};
-  if (Bits(fits) != 0xff) {
-    double lanes[8], high[8], low[8], quadrant[8];
-    Store(lanes, x);
-    Store(high, angle.r.high);
-    Store(low, angle.r.low);
-    Store(quadrant, n);
-    const unsigned done = Bits(fits);
-    for (int i = 0; i < 8; ++i)
-      if ((done >> i & 1u) == 0) quadrant[i] = ReduceLargeAngle(lanes[i], &high[i], &low[i]);
-    angle = {BitsOf(Load(quadrant) + Broadcast(0x1.8p52)), {Load(high), Load(low)}};
-  }
-  return angle;
+  Pair r = TwoSum(difference.high, rest);
+  if (!All(fits)) ReduceLargeLanes(fits, x, &n, &r.high, &r.low);
+  return {BitsOf(n + Broadcast(0x1.8p52)), r};
 }
 
 /// sin r for |r| <= pi/4.

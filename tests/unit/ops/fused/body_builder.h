@@ -5,9 +5,11 @@
 
 #include <cmath>
 #include <cstring>
+#include <functional>
 #include <initializer_list>
 #include <limits>
 #include <random>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -193,6 +195,10 @@ class BodyBuilder {
     infos_ = doubles.infos_;
   }
 
+  /// Called with each call of the fused operator and its results.
+  using AlsoRun = std::function<void(const KernelCall& call, std::span<const Value> results)>;
+  static inline AlsoRun also_run;
+
   /// Inputs rounded to floats, and every matrix of the body one of floats.
   void BecomeSingle() {
     for (size_t i = 0; i < inputs_.size(); ++i) {
@@ -272,16 +278,16 @@ class BodyBuilder {
       }
       const bool whole = workers == 1;
       std::vector<Value> made(!whole && rule == RowRule::kReduce ? 1 : results);
-      HEDDLE_RETURN_IF_ERROR(RunOperator(op,
-                                         {.node = node,
-                                          .phase = !whole && reduces ? Phase::kPartial : Phase::kWhole,
-                                          .inputs = pointers,
-                                          .input_infos = infos_,
-                                          .row_begin = whole ? 0 : begin,
-                                          .row_end = whole ? 0 : end,
-                                          .total_rows = whole ? 0 : rows,
-                                          .context = context_},
-                                         made));
+      const KernelCall call{.node = node,
+                            .phase = !whole && reduces ? Phase::kPartial : Phase::kWhole,
+                            .inputs = pointers,
+                            .input_infos = infos_,
+                            .row_begin = whole ? 0 : begin,
+                            .row_end = whole ? 0 : end,
+                            .total_rows = whole ? 0 : rows,
+                            .context = context_};
+      HEDDLE_RETURN_IF_ERROR(RunOperator(op, call, made));
+      if (also_run) also_run(call, made);
       if (whole) return made;
       parts.resize(made.size());
       for (size_t i = 0; i < made.size(); ++i) parts[i].push_back(std::move(made[i]));

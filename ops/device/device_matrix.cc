@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ops/device/device_matrix.h"
+
+#include <utility>
+
+#include "ops/cells/storage.h"
+
+namespace heddle::ops {
+
+Result<Matrix> CellsOnDevice::ToHost(int64_t begin, int64_t end) const {
+  HEDDLE_ASSIGN_OR_RETURN(Matrix cells, Matrix::Dense(end - begin, shape_.columns, element_type_));
+  if (cells.cells() == 0) return cells;
+  HEDDLE_ASSIGN_OR_RETURN(const std::unique_ptr<DeviceQueue> queue, device_.MakeQueue());
+  const int64_t row_bytes = shape_.columns * BytesOf(element_type_);
+  HEDDLE_RETURN_IF_ERROR(
+      queue->Read(*memory_, begin * row_bytes, (end - begin) * row_bytes, cells.mutable_data<char>()));
+  HEDDLE_RETURN_IF_ERROR(queue->Finish());
+  return cells;
+}
+
+Result<std::shared_ptr<const CellsOnDevice>> MakeOnDevice(ComputeDevice& device, Shape shape,
+                                                          ElementType type) {
+  HEDDLE_ASSIGN_OR_RETURN(std::shared_ptr<DeviceMemory> memory,
+                          device.Allocate(shape.rows * shape.columns * BytesOf(type)));
+  return std::shared_ptr<const CellsOnDevice>(
+      std::make_shared<CellsOnDevice>(device, std::move(memory), shape, type));
+}
+
+Result<Matrix> ToDevice(const Matrix& matrix, ComputeDevice& device, DeviceQueue& queue) {
+  if (matrix.IsOnDevice() && matrix.device_cells().device() == device.description().device) return matrix;
+  HEDDLE_ASSIGN_OR_RETURN(const Matrix dense, matrix.IsOnDevice() ? ToDense(matrix) : AsDense(matrix));
+  HEDDLE_ASSIGN_OR_RETURN(const std::shared_ptr<const CellsOnDevice> cells,
+                          MakeOnDevice(device, dense.shape(), dense.element_type()));
+  if (dense.cells() > 0) {
+    HEDDLE_RETURN_IF_ERROR(
+        queue.Write(dense.data<char>(), dense.cells() * BytesOf(dense.element_type()), *cells->memory(), 0));
+    HEDDLE_RETURN_IF_ERROR(queue.WhenDone([dense](const Status&) {}));
+  }
+  return Matrix::OfDeviceCells(cells);
+}
+
+PlaceOnDevice PlaceOf(const Matrix& matrix) {
+  const auto& cells = static_cast<const CellsOnDevice&>(matrix.device_cells());
+  return {cells.memory(), matrix.first_row() * matrix.columns()};
+}
+
+}  // namespace heddle::ops

@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <memory>
+
+#include "core/values/device_cells.h"
+#include "ops/device/device.h"
+
+namespace heddle::ops {
+
+/// Dense cells in the memory of a device.
+class CellsOnDevice : public DeviceCells {
+ public:
+  CellsOnDevice(ComputeDevice& device, std::shared_ptr<DeviceMemory> memory, Shape shape, ElementType type)
+      : device_(device), memory_(std::move(memory)), shape_(shape), element_type_(type) {}
+
+  Device device() const override { return device_.description().device; }
+  int64_t rows() const override { return shape_.rows; }
+  int64_t columns() const override { return shape_.columns; }
+  ElementType element_type() const override { return element_type_; }
+  Result<Matrix> ToHost(int64_t begin, int64_t end) const override;
+
+  const std::shared_ptr<DeviceMemory>& memory() const { return memory_; }
+
+ private:
+  ComputeDevice& device_;
+  const std::shared_ptr<DeviceMemory> memory_;
+  const Shape shape_;
+  const ElementType element_type_;
+};
+
+/// Where a matrix on a device is.
+struct PlaceOnDevice {
+  std::shared_ptr<DeviceMemory> memory;
+  int64_t first_cell = 0;
+};
+
+/// Uninitialised cells.
+Result<std::shared_ptr<const CellsOnDevice>> MakeOnDevice(ComputeDevice& device, Shape shape,
+                                                          ElementType type);
+/// The cells of a matrix, dense, in the memory of the device: the matrix itself where it is there. Queues a
+/// copy, which keeps the cells of the host until it is done.
+Result<Matrix> ToDevice(const Matrix& matrix, ComputeDevice& device, DeviceQueue& queue);
+/// Of a matrix on a device.
+PlaceOnDevice PlaceOf(const Matrix& matrix);
+
+}  // namespace heddle::ops

@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ops/device/print/printer.h"
+
+#include <fmt/core.h>
+
+#include <bit>
+#include <cmath>
+#include <cstdint>
+
+#include "core/status.h"
+
+namespace heddle::ops::printed {
+namespace {
+
+thread_local Printer* current = nullptr;
+
+}  // namespace
+
+Printer::Printer(std::string prefix, std::string indent)
+    : prefix_(std::move(prefix)), indent_(std::move(indent)), outer_(std::exchange(current, this)) {}
+
+Printer::~Printer() { current = outer_; }
+
+Printer& Printer::Current() {
+  HEDDLE_CHECK(current != nullptr, "values are printed while there is a printer");
+  return *current;
+}
+
+std::string Printer::Define(std::string_view type, const std::string& expression) {
+  const auto [place, is_new] = defined_.try_emplace({std::string(type), expression});
+  if (is_new) {
+    place->second = NewName();
+    text_ += fmt::format("{}const {} {} = {};\n", indent_, type, place->second, expression);
+  }
+  return place->second;
+}
+
+void Printer::Line(std::string_view line) { text_ += fmt::format("{}{}\n", indent_, line); }
+
+std::string Printer::NewName() { return fmt::format("{}{}", prefix_, count_++); }
+
+std::string LiteralOf(double x) {
+  if (!std::isfinite(x)) return fmt::format("as_double({:#x}UL)", std::bit_cast<uint64_t>(x));
+  return std::signbit(x) ? fmt::format("({:a})", x) : fmt::format("{:a}", x);
+}
+
+std::string LiteralOf(float x) {
+  if (!std::isfinite(x)) return fmt::format("as_float({:#x}U)", std::bit_cast<uint32_t>(x));
+  return std::signbit(x) ? fmt::format("({:a}F)", x) : fmt::format("{:a}F", x);
+}
+
+}  // namespace heddle::ops::printed

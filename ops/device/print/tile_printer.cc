@@ -1,0 +1,255 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ops/device/print/tile_printer.h"
+
+#include <algorithm>
+#include <set>
+
+#include "core/values/panels.h"
+#include "ops/aggregate/wide_sums.h"
+#include "ops/device/print/prelude.h"
+#include "ops/product/matmul.h"
+
+namespace heddle::ops {
+
+Result<PrintedTiles> TilePrinter::Print() {
+  HEDDLE_RETURN_IF_ERROR(Check());
+  FindArguments();
+  ChooseRows();
+  PrintHead();
+  PrintTasks();
+  printed_.source = std::string(printed::Prelude()) + text_;
+  printed_.group_size = limits_.group_size;
+  return std::move(printed_);
+}
+
+Status TilePrinter::Check() const {
+  if (program_.by_pattern || program_.patterns > 0)
+    return Unimplemented("on a device: values along the entries of a CSR matrix");
+  if (program_.cut_columns > 0 || program_.phases > 1 || program_.chunks > 1 || program_.saved_arrays > 0)
+    return Unimplemented("on a device: rows longer than a column chunk");
+  for (const TileRoot& root : program_.roots) {
+    if (root.kind == TileRoot::Kind::kMoments) return Unimplemented("on a device: {}", NameOf(root.node));
+    if (AddsSingles(program_, root)) return Unimplemented("on a device: products of floats");
+  }
+  for (const Step& step : program_.steps) HEDDLE_RETURN_IF_ERROR(CheckStep(step));
+  return OkStatus();
+}
+
+Status TilePrinter::CheckStep(const Step& step) const {
+  switch (step.kind) {
+    case Step::Kind::kRegion:
+    case Step::Kind::kWiden:
+    case Step::Kind::kRound:
+    case Step::Kind::kNarrow:
+    case Step::Kind::kExpand:
+    case Step::Kind::kCopy: break;
+    case Step::Kind::kFoldRows:
+      if (step.index >= 0) return Unimplemented("on a device: rows of a CSR matrix");
+      if (IsSpread(step.aggregate) || step.aggregate == AggregateKind::kIndexMax ||
+          step.aggregate == AggregateKind::kIndexMin)
+        return Unimplemented("on a device: {}", NameOf(step.node));
+      break;
+    case Step::Kind::kMultiply:
+      if (step.index >= 0) return Unimplemented("on a device: rows of a CSR matrix");
+      if (MultipliesSingles(program_, step)) return Unimplemented("on a device: products of floats");
+      break;
+    case Step::Kind::kRoot:
+      if (step.right >= 0) return Unimplemented("on a device: rows of a CSR matrix");
+      break;
+    default: return Unimplemented("on a device: values along the entries of a CSR matrix");
+  }
+  return OkStatus();
+}
+
+std::string_view TilePrinter::NameOf(NodeId node) const { return program_.fused.body[node].op; }
+
+const ValueInfo& TilePrinter::InfoOfInput(int input) const {
+  return program_.fused.body[program_.roles.variables[static_cast<size_t>(input)]].info;
+}
+
+bool TilePrinter::IsSingleInput(int input) const {
+  return InfoOfInput(input).element_type == ElementType::kFloat32;
+}
+
+void TilePrinter::FindArguments() {
+  for (size_t i = 0; i < program_.roles.inputs.size(); ++i)
+    if (program_.roles.variables[i] != kNoNode && program_.roles.inputs[i] != BodyRole::kScalar &&
+        program_.roles.inputs[i] != BodyRole::kUnused)
+      printed_.inputs.push_back(static_cast<int>(i));
+  std::set<NodeId> scalars;
+  for (const Step& step : program_.steps)
+    for (const RegionOperand& operand : step.operands)
+      if (operand.from == RegionOperand::From::kScalar) scalars.insert(operand.index);
+  printed_.scalars.assign(scalars.begin(), scalars.end());
+  for (size_t r = 0; r < program_.fused.roots.size(); ++r)
+    if (program_.roles.nodes[static_cast<size_t>(program_.fused.roots[r])] == BodyRole::kRows)
+      printed_.results.push_back(static_cast<int>(r));
+}
+
+void TilePrinter::ChooseRows() {
+  buffer_columns_ = program_.buffers;
+  for (const Step& step : program_.steps)
+    for (size_t o = 0; step.kind == Step::Kind::kRegion && o < step.outputs.size(); ++o)
+      if (FoldsOutput(step, o)) {
+        folded_buffers_[{&step, o}] = static_cast<int>(buffer_columns_.size());
+        buffer_columns_.push_back(step.columns);
+      }
+  int64_t columns = 0;
+  for (const int64_t of_buffer : buffer_columns_) columns += of_buffer;
+  int64_t least_height = 0, most_height = 0;
+  for (const TileRoot& root : program_.roots) {
+    least_height = least_height == 0 ? root.height : std::min(least_height, root.height);
+    most_height = std::max(most_height, root.height);
+  }
+  const int64_t room = limits_.local_bytes / 8 - limits_.group_size;
+  const int64_t fitting = columns == 0 ? kMostTileRows : room / columns;
+  tile_rows_ = FloorPowerOfTwo(std::clamp<int64_t>(fitting, kLanes, kMostTileRows));
+  if (least_height > 0) tile_rows_ = std::min(tile_rows_, least_height);
+  is_local_ = tile_rows_ * columns <= room;
+  printed_.scratch_doubles = is_local_ ? 0 : tile_rows_ * columns;
+  printed_.task_rows = most_height > 0 ? most_height : tile_rows_;
+}
+
+bool TilePrinter::FoldsOutput(const Step& step, size_t o) {
+  return step.output_roots[o] >= 0 || (!step.output_folds.empty() && step.output_folds[o] != kNoNode);
+}
+
+TilePrinter::Cells TilePrinter::PlaceOf(const TileRef& ref) const {
+  switch (ref.kind) {
+    case TileRef::Kind::kInput: {
+      const int64_t columns = InfoOfInput(ref.index).shape.columns;
+      return {fmt::format("(in{} + first{} + row * {} + {})", ref.index, ref.index, columns, ref.column),
+              columns, IsSingleInput(ref.index)};
+    }
+    case TileRef::Kind::kBuffer:
+      return {fmt::format("(b{} + {})", ref.index, ref.column),
+              buffer_columns_[static_cast<size_t>(ref.index)]};
+    case TileRef::Kind::kResult: {
+      const ValueInfo& info = program_.fused.body[program_.fused.roots[static_cast<size_t>(ref.index)]].info;
+      return {fmt::format("(out{} + row * {} + {})", ref.index, info.shape.columns, ref.column),
+              info.shape.columns, program_.single};
+    }
+    default: break;
+  }
+  return {};
+}
+
+std::string TilePrinter::TypeName(bool single) { return single ? "float" : "double"; }
+
+void TilePrinter::PrintHead() {
+  std::vector<std::string> parameters = {"const long rows", "const long tasks"};
+  for (const int input : printed_.inputs) {
+    parameters.push_back(
+        fmt::format("__global const {}* restrict in{}", TypeName(IsSingleInput(input)), input));
+    parameters.push_back(fmt::format("const long first{}", input));
+  }
+  for (const NodeId scalar : printed_.scalars) parameters.push_back(fmt::format("const double s{}", scalar));
+  for (const int result : printed_.results)
+    parameters.push_back(fmt::format("__global {}* out{}", TypeName(program_.single), result));
+  for (size_t r = 0; r < program_.roots.size(); ++r)
+    parameters.push_back(fmt::format("__global double* restrict root{}", r));
+  parameters.emplace_back("__global int* flags");
+  if (!is_local_) parameters.emplace_back("__global double* scratch");
+  text_ += fmt::format("__kernel __attribute__((reqd_work_group_size({}, 1, 1)))\nvoid {}(",
+                       limits_.group_size, printed_.name);
+  for (size_t i = 0; i < parameters.size(); ++i) text_ += (i == 0 ? "" : ",\n    ") + parameters[i];
+  text_ += ") {\n  const int item = (int)get_local_id(0);\n";
+  text_ += fmt::format("  __local double lanes[{}];\n", limits_.group_size);
+  int64_t offset = 0;
+  for (size_t b = 0; b < buffer_columns_.size(); ++b) {
+    const int64_t cells = tile_rows_ * buffer_columns_[b];
+    text_ += is_local_
+                 ? fmt::format("  __local double b{}[{}];\n", b, std::max<int64_t>(cells, 1))
+                 : fmt::format("  __global double* const b{} = scratch + (long)get_group_id(0) * {} + {};\n",
+                               b, printed_.scratch_doubles, offset);
+    offset += cells;
+  }
+}
+
+void TilePrinter::Line(int depth, std::string_view line) {
+  text_ += std::string(static_cast<size_t>(2 * depth), ' ') + std::string(line) + "\n";
+}
+
+void TilePrinter::Barrier() { Line(3, "barrier(CLK_LOCAL_MEM_FENCE | CLK_GLOBAL_MEM_FENCE);"); }
+
+void TilePrinter::PrintTasks() {
+  Line(1, "for (long task = (long)get_group_id(0); task < tasks; task += (long)get_num_groups(0)) {");
+  Line(2, fmt::format("const long task_end = min(rows, (task + 1) * {});", printed_.task_rows));
+  Line(2, fmt::format("for (long row = task * {}; row < task_end; row += {}) {{", printed_.task_rows,
+                      tile_rows_));
+  Line(3, fmt::format("const int n = (int)min((long){}, task_end - row);", tile_rows_));
+  for (size_t r = 0; r < program_.roots.size(); ++r) PrintStartOfLeaf(r);
+  for (const Step& step : program_.steps) PrintStep(step);
+  Line(2, "}");
+  Line(1, "}");
+  text_ += "}\n";
+}
+
+std::string TilePrinter::PayloadOf(size_t r) const {
+  const TileRoot& root = program_.roots[r];
+  return fmt::format("root{}[row / {} * {} + p]", r, root.height, root.width);
+}
+
+std::string TilePrinter::EachPlace(int64_t count) const {
+  return fmt::format("for (int p = item; p < {}; p += {}) {{", count, limits_.group_size);
+}
+
+void TilePrinter::PrintStartOfLeaf(size_t r) {
+  const TileRoot& root = program_.roots[r];
+  const bool adds = root.kind == TileRoot::Kind::kLanes || root.kind == TileRoot::Kind::kVectors ||
+                    root.kind == TileRoot::Kind::kProduct;
+  Line(3, fmt::format("if (row % {} == 0) {{", root.height));
+  Line(4, EachPlace(root.width));
+  Line(5, fmt::format("{} = {};", PayloadOf(r),
+                      adds ? std::string("0.0") : printed::StartOf(FoldOf(root.aggregate))));
+  Line(4, "}");
+  Line(3, "}");
+}
+
+void TilePrinter::PrintStep(const Step& step) {
+  switch (step.kind) {
+    case Step::Kind::kRegion: PrintRegion(step); break;
+    case Step::Kind::kWiden: {
+      const Cells from = PlaceOf({TileRef::Kind::kInput, step.index, 0});
+      PrintCopy(step.columns, from, PlaceOf(step.to));
+      break;
+    }
+    case Step::Kind::kRound: {
+      const Cells to = PlaceOf(step.to);
+      PrintEachCell(step.columns, [&] {
+        return fmt::format("{} = convert_float_rte({});", to.At("i", "j"), to.Load("i", "j"));
+      });
+      break;
+    }
+    case Step::Kind::kNarrow:
+    case Step::Kind::kCopy: PrintCopy(step.columns, PlaceOf(step.from), PlaceOf(step.to)); break;
+    case Step::Kind::kExpand: {
+      const Cells from = PlaceOf(step.from), to = PlaceOf(step.to);
+      PrintEachCell(step.columns,
+                    [&] { return fmt::format("{} = {};", to.At("i", "j"), from.Load("i", "0")); });
+      break;
+    }
+    case Step::Kind::kFoldRows:
+      PrintFoldRows(PlaceOf(step.from), step.columns, step.aggregate, PlaceOf(step.to),
+                    FoldOf(step.aggregate), step.aggregate == AggregateKind::kMean,
+                    AddsUp(step.aggregate) && !program_.single);
+      break;
+    case Step::Kind::kMultiply: PrintMultiply(step); break;
+    case Step::Kind::kRoot: PrintRoot(step); break;
+    default: break;
+  }
+  Barrier();
+}
+
+void TilePrinter::PrintCopy(int64_t columns, const Cells& from, const Cells& to) {
+  PrintEachCell(columns, [&] {
+    return to.single ? fmt::format("{} = convert_float_rte({});", to.At("i", "j"), from.Load("i", "j"))
+                     : fmt::format("{} = {};", to.At("i", "j"), from.Load("i", "j"));
+  });
+}
+
+Result<PrintedTiles> PrintTiles(const TileProgram& program, const TileLimits& limits) {
+  return TilePrinter(program, limits).Print();
+}
+
+}  // namespace heddle::ops

@@ -1,0 +1,127 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <fmt/core.h>
+
+#include <map>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "ops/aggregate/aggregate.h"
+#include "ops/device/print/print_cell.h"
+#include "ops/device/print/print_tiles.h"
+#include "ops/device/print/printer.h"
+
+namespace heddle::ops {
+
+/// Prints one tile program (PrintTiles). tile_printer.cc has what a kernel begins with and the loops over
+/// tasks, tiles and steps, tile_printer_steps.cc the steps.
+class TilePrinter {
+ public:
+  TilePrinter(const TileProgram& program, const TileLimits& limits) : program_(program), limits_(limits) {}
+  Result<PrintedTiles> Print();
+
+ private:
+  static constexpr int64_t kLanes = 8;
+  static constexpr int64_t kMostTileRows = 64;
+
+  /// Cells of a value as the kernel reads and writes them: cell (i, j) of a tile is `base[(i) * stride + j]`.
+  struct Cells {
+    std::string base;
+    int64_t stride = 0;
+    bool single = false;
+    std::string At(std::string_view i, std::string_view j) const {
+      if (stride == 1) return fmt::format("{}[{}]", base, i);
+      return fmt::format("{}[({}) * {} + ({})]", base, i, stride, j);
+    }
+    std::string Load(std::string_view i, std::string_view j) const {
+      return single ? fmt::format("(double){}", At(i, j)) : At(i, j);
+    }
+  };
+
+  Status Check() const;
+  Status CheckStep(const Step& step) const;
+  std::string_view NameOf(NodeId node) const;
+  const ValueInfo& InfoOfInput(int input) const;
+  bool IsSingleInput(int input) const;
+  void FindArguments();
+  // Rows of a tile and of a task: all leaves begin at the first row of a tile, and a tile that does not end
+  // one has a multiple of eight rows.
+  void ChooseRows();
+  static bool FoldsOutput(const Step& step, size_t o);
+  Cells PlaceOf(const TileRef& ref) const;
+  static std::string TypeName(bool single);
+  void PrintHead();
+  void Line(int depth, std::string_view line);
+  void Barrier();
+  void PrintTasks();
+  std::string PayloadOf(size_t r) const;
+  // Work-items over places of a payload: the same ones for the same places everywhere.
+  std::string EachPlace(int64_t count) const;
+  void PrintStartOfLeaf(size_t r);
+  void PrintStep(const Step& step);
+  template <typename Statement>
+  void PrintEachCell(int64_t columns, Statement statement) {
+    Line(3, fmt::format("for (int c = item; c < n * {}; c += {}) {{", columns, limits_.group_size));
+    Line(4, fmt::format("const int i = c / {}, j = c - i * {};", columns, columns));
+    Line(4, statement());
+    Line(3, "}");
+  }
+  void PrintCopy(int64_t columns, const Cells& from, const Cells& to);
+  std::string LoadOperand(const Step& step, const RegionNode& node) const;
+  // An input that is needed whole.
+  Cells WholeOf(int input) const;
+  void PrintRegion(const Step& step);
+  Cells FoldedBuffer(const Step& step, size_t o) const;
+  std::string FoldStatement(int depth, simd::Fold fold, std::string_view accumulator,
+                            const std::string& x) const;
+  // The lanes of `count` rows at once, from `chain`, which adds to acc; `finish` has L of one in `l`.
+  template <typename Chain, typename Finish>
+  void PrintLanes(const std::string& count, simd::Fold fold, Chain chain, Finish finish) {
+    const int64_t at_once = limits_.group_size / kLanes;
+    Line(3, fmt::format("for (int base = 0; base < {}; base += {}) {{", count, at_once));
+    Line(4, "const int w = base + item / 8, lane = item % 8;");
+    Line(4, fmt::format("double acc = {};", printed::StartOf(fold)));
+    Line(4, fmt::format("if (w < {}) {{", count));
+    chain();
+    Line(4, "}");
+    Line(4, "lanes[item] = acc;");
+    Line(4, "barrier(CLK_LOCAL_MEM_FENCE);");
+    Line(4, fmt::format("if (lane == 0 && w < {}) {{", count));
+    {
+      printed::Printer printer("l", "          ");
+      std::vector<std::string> r;
+      for (int k = 0; k < 8; ++k) r.push_back(printer.Define("double", fmt::format("lanes[item + {}]", k)));
+      const auto join = [&](const std::string& a, const std::string& b) {
+        return printed::PrintFold(fold, a, b);
+      };
+      const std::string even = join(join(r[0], r[4]), join(r[2], r[6]));
+      const std::string odd = join(join(r[1], r[5]), join(r[3], r[7]));
+      const std::string joined = join(even, odd);
+      text_ += printer.TakeText();
+      finish(joined);
+    }
+    Line(4, "}");
+    Line(4, "barrier(CLK_LOCAL_MEM_FENCE);");
+    Line(3, "}");
+  }
+  void PrintFoldRows(const Cells& from, int64_t columns, AggregateKind, const Cells& to, simd::Fold fold,
+                     bool is_mean, bool must_be_finite);
+  void PrintMultiply(const Step& step);
+  void PrintRoot(const Step& step);
+  // Full aggregates, and those of columns: of few columns eight chains each.
+  void PrintFoldIntoRoot(size_t r, const Cells& x, int64_t columns);
+
+  const TileProgram& program_;
+  const TileLimits limits_;
+  PrintedTiles printed_;
+  std::string text_;
+  std::vector<int64_t> buffer_columns_;  // Of the program, and of outputs of regions that are folded.
+  std::map<std::pair<const Step*, size_t>, int> folded_buffers_;
+  int64_t tile_rows_ = 0;
+  bool is_local_ = true;
+};
+
+}  // namespace heddle::ops

@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <memory>
+#include <mutex>
+#include <span>
+#include <string>
+
+#include "core/recently_used.h"
+#include "ops/base/kernel.h"
+#include "ops/device/device.h"
+#include "ops/device/run/run_tiles_on_device.h"
+
+namespace heddle::ops {
+
+/// Whether result `i` of an operator that runs on a device is in its memory: it has a row for each row of
+/// what the operator walks. Reductions are finished by the host.
+bool StaysOnDevice(const Node& node, std::span<const ValueInfo> inputs, size_t i);
+
+/// The operators of a process on one device: fused ones, and single ones as bodies of one operator. Keeps
+/// what it has compiled. Thread-safe.
+class DeviceOperators {
+ public:
+  explicit DeviceOperators(ComputeDevice& device) : device_(device) {}
+
+  /// Whether a kernel is printed of the operator, from shapes and formats alone: OK, or kUnimplemented with
+  /// the reason.
+  static Status CanRun(const Node& node, std::span<const ValueInfo> inputs);
+
+  /// Computes the call as its operator does, to the bit. Matrices that have a row for each row of what it
+  /// walks are in the memory of the device afterwards. kUnimplemented, with the reason, for a call that it
+  /// leaves to the host; kResourceExhausted and kUnavailable as of the device.
+  Status Run(const KernelCall& call, DeviceQueue& queue, std::span<Value> results);
+
+  ComputeDevice& device() { return device_; }
+
+  /// Those of a device, for the rest of the process.
+  static DeviceOperators& Of(ComputeDevice& device);
+
+ private:
+  Result<std::shared_ptr<const DeviceTiles>> TilesOf(const KernelCall& call);
+
+  /// Programs that are held, and why others cannot be.
+  static constexpr size_t kMostPrograms = 1024;
+
+  ComputeDevice& device_;
+  std::mutex mutex_;
+  RecentlyUsedMap<std::string, Result<std::shared_ptr<const DeviceTiles>>> programs_{kMostPrograms};
+};
+
+}  // namespace heddle::ops

@@ -1,0 +1,141 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ops/device/run/run_tiles_on_device.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <utility>
+#include <vector>
+
+#include "core/values/panels.h"
+#include "ops/aggregate/wide_sums.h"
+#include "ops/device/device_matrix.h"
+#include "ops/fused/run/body_scalars.h"
+#include "ops/fused/run/run_tiles.h"
+
+namespace heddle::ops {
+namespace {
+
+// Work-groups for each compute unit: enough that others run while one waits for memory.
+constexpr int64_t kGroupsPerUnit = 8;
+constexpr int64_t kGroupSize = 128;
+
+bool IsFinite(const Matrix& matrix) {
+  return std::all_of(matrix.data(), matrix.data() + matrix.cells(),
+                     [](double x) { return std::isfinite(x); });
+}
+
+}  // namespace
+
+Result<std::shared_ptr<const DeviceTiles>> DeviceTiles::Make(std::shared_ptr<const TileProgram> program,
+                                                             ComputeDevice& device) {
+  const DeviceDescription& description = device.description();
+  // Two groups share the local memory of a compute unit, so that one computes while the other waits.
+  const TileLimits limits{.local_bytes = std::min<int64_t>(description.local_bytes / 2, 64 << 10),
+                          .group_size = std::min<int64_t>(kGroupSize, description.most_group_size / 8 * 8)};
+  if (limits.group_size < 8) return Unimplemented("a device whose work-groups have fewer than 8 work-items");
+  HEDDLE_ASSIGN_OR_RETURN(PrintedTiles printed, PrintTiles(*program, limits));
+  HEDDLE_ASSIGN_OR_RETURN(std::shared_ptr<DeviceKernel> kernel, device.Compile(printed.source, printed.name));
+  return std::shared_ptr<const DeviceTiles>(
+      new DeviceTiles(std::move(program), device, std::move(printed), std::move(kernel)));
+}
+
+Status DeviceTiles::Run(const KernelCall& call, DeviceQueue& queue, std::span<Value> results) const {
+  const TileProgram& program = *program_;
+  const int64_t rows = call.inputs[static_cast<size_t>(program.fused.driver)]->matrix().rows();
+  const int64_t tasks = CeilDivide(rows, printed_.task_rows);
+  std::vector<DeviceArgument> arguments = {rows, tasks};
+  std::vector<Matrix> held;  // Copies of inputs.
+  for (const int input : printed_.inputs) {
+    HEDDLE_ASSIGN_OR_RETURN(held.emplace_back(),
+                            ToDevice(call.inputs[static_cast<size_t>(input)]->matrix(), device_, queue));
+    PlaceOnDevice place = PlaceOf(held.back());
+    arguments.emplace_back(std::move(place.memory));
+    arguments.emplace_back(place.first_cell);
+  }
+  BodyScalars scalars(program);
+  HEDDLE_RETURN_IF_ERROR(scalars.Evaluate(call));
+  for (const NodeId scalar : printed_.scalars) arguments.emplace_back(scalars[static_cast<size_t>(scalar)]);
+  for (const int result : printed_.results) {
+    const ValueInfo& info = program.fused.body[program.fused.roots[static_cast<size_t>(result)]].info;
+    HEDDLE_ASSIGN_OR_RETURN(const std::shared_ptr<const CellsOnDevice> cells,
+                            MakeOnDevice(device_, {rows, info.shape.columns},
+                                         program.single ? ElementType::kFloat32 : ElementType::kFloat64));
+    arguments.emplace_back(cells->memory());
+    results[static_cast<size_t>(result)] = Matrix::OfDeviceCells(cells);
+  }
+  std::vector<std::shared_ptr<DeviceMemory>> payloads;
+  std::vector<Matrix> leaves;
+  for (const TileRoot& root : program.roots) {
+    HEDDLE_ASSIGN_OR_RETURN(leaves.emplace_back(), Matrix::Dense(CeilDivide(rows, root.height), root.width));
+    HEDDLE_ASSIGN_OR_RETURN(payloads.emplace_back(), device_.Allocate(leaves.back().cells() * 8));
+    arguments.emplace_back(payloads.back());
+  }
+  int32_t flags[2] = {0, 0};
+  HEDDLE_ASSIGN_OR_RETURN(const std::shared_ptr<DeviceMemory> flags_there, device_.Allocate(sizeof(flags)));
+  HEDDLE_RETURN_IF_ERROR(queue.Write(flags, sizeof(flags), *flags_there, 0));
+  arguments.emplace_back(flags_there);
+  const int64_t groups = std::clamp<int64_t>(tasks, 1, device_.description().compute_units * kGroupsPerUnit);
+  if (printed_.scratch_doubles > 0) {
+    HEDDLE_ASSIGN_OR_RETURN(std::shared_ptr<DeviceMemory> scratch,
+                            device_.Allocate(groups * printed_.scratch_doubles * 8));
+    arguments.emplace_back(std::move(scratch));
+  }
+  if (rows > 0)
+    HEDDLE_RETURN_IF_ERROR(
+        queue.Launch(kernel_, arguments, {.groups = groups, .group_size = printed_.group_size}));
+  for (size_t r = 0; r < leaves.size(); ++r)
+    HEDDLE_RETURN_IF_ERROR(queue.Read(*payloads[r], 0, leaves[r].cells() * 8, leaves[r].mutable_data()));
+  HEDDLE_RETURN_IF_ERROR(queue.Read(*flags_there, 0, sizeof(flags), flags));
+  HEDDLE_RETURN_IF_ERROR(queue.Finish());
+  for (size_t r = 0; r < leaves.size() && flags[0] == 0; ++r)
+    if (AddsUp(program.roots[r].aggregate) && !IsFinite(leaves[r])) flags[0] = 1;
+  if (flags[0] != 0) return Unimplemented("a sum is infinite or NaN");
+  return FinishRoots(call, leaves, results);
+}
+
+// This rank's nodes of reductions that have one tree: the payloads of `roots`, one behind the other.
+Result<Matrix> DeviceTiles::NodesOf(const Reduction& reduction, int64_t first_leaf, int64_t leaf_count,
+                                    const std::vector<Matrix>& leaves, std::span<const size_t> roots) const {
+  return ReduceLeaves(reduction, first_leaf, first_leaf + leaf_count, [&](int64_t leaf, double* payload) {
+    for (const size_t r : roots) {
+      const TileRoot& root = program_->roots[r];
+      const int64_t offset = roots.size() == 1 ? 0 : root.offset;
+      std::memcpy(payload + offset, leaves[r].data() + (leaf - first_leaf) * root.width,
+                  static_cast<size_t>(root.width) * sizeof(double));
+    }
+    return true;
+  });
+}
+
+Status DeviceTiles::FinishRoots(const KernelCall& call, const std::vector<Matrix>& leaves,
+                                std::span<Value> results) const {
+  const TileProgram& program = *program_;
+  if (program.roots.empty()) return OkStatus();
+  const int64_t first_row = call.phase == Phase::kPartial ? call.row_begin : 0;
+  if (program.fused.kind == FusionTemplate::kStitch) {
+    for (size_t r = 0; r < program.roots.size(); ++r) {
+      const TileRoot& root = program.roots[r];
+      const Reduction reduction{.join = root.join, .width = root.width, .cancelled = call.context.cancelled};
+      HEDDLE_ASSIGN_OR_RETURN(Matrix nodes,
+                              NodesOf(reduction, first_row / root.height, leaves[r].rows(), leaves, {&r, 1}));
+      HEDDLE_RETURN_IF_ERROR(
+          CloseRoot(program, root, std::move(nodes), call, &results[static_cast<size_t>(root.result)]));
+    }
+    return OkStatus();
+  }
+  std::vector<size_t> roots(program.roots.size());
+  for (size_t r = 0; r < roots.size(); ++r) roots[r] = r;
+  Reduction reduction = program.reduction;
+  reduction.cancelled = call.context.cancelled;
+  HEDDLE_ASSIGN_OR_RETURN(
+      Matrix nodes, NodesOf(reduction, first_row / program.panel_rows, leaves[0].rows(), leaves, roots));
+  if (call.phase != Phase::kPartial) return ops::FinishRoots(program, nodes, call, results);
+  if (program.fused.roots.size() == 1) {
+    HEDDLE_ASSIGN_OR_RETURN(nodes, ListOfRoot(program.roots[0], std::move(nodes)));
+  }
+  results[0] = std::move(nodes);
+  return OkStatus();
+}
+
+}  // namespace heddle::ops

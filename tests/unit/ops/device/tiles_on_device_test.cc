@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: Apache-2.0
+// Fused operators have the same bytes on a device as on the processor. On machines without an OpenCL device
+// (Debian: pocl-opencl-icd) these tests are skipped.
+#include <gtest/gtest.h>
+
+#include <memory>
+#include <set>
+#include <string>
+
+#include "first_device.h"
+#include "ops/device/run/run_on_device.h"
+#include "tests/unit/ops/fused/body_builder.h"
+#include "tests/unit/ops/fused/random_body.h"
+
+namespace heddle::ops::testing {
+namespace {
+
+// Runs what BodyBuilder runs once more on the device, and compares.
+class TilesOnDeviceTest : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    ComputeDevice* const device = FirstDevice();
+    if (device == nullptr) GTEST_SKIP() << "this machine has no OpenCL device";
+    Result<std::unique_ptr<DeviceQueue>> queue = device->MakeQueue();
+    ASSERT_TRUE(queue.ok()) << queue.status().ToString();
+    queue_ = *std::move(queue);
+    operators_ = std::make_unique<DeviceOperators>(*device);
+    BodyBuilder::also_run = [this](const KernelCall& call, std::span<const Value> expected) {
+      RunOnDevice(call, expected);
+    };
+  }
+  void TearDown() override { BodyBuilder::also_run = nullptr; }
+
+  void RunOnDevice(const KernelCall& call, std::span<const Value> expected) {
+    std::vector<Value> actual(expected.size());
+    const Status status = operators_->Run(call, *queue_, actual);
+    if (status.code() == StatusCode::kUnimplemented) {
+      left_to_host_.insert(status.message());
+      return;
+    }
+    ASSERT_TRUE(status.ok()) << status.ToString() << "\n" << call.node.fused->ToText();
+    ++ran_;
+    for (size_t i = 0; i < expected.size(); ++i) {
+      if (expected[i].IsScalar()) {
+        EXPECT_EQ(expected[i].scalar().ToLiteral(), actual[i].scalar().ToLiteral())
+            << "root " << i << "\n"
+            << call.node.fused->ToText();
+        continue;
+      }
+      const Result<Matrix> cells = ToDense(actual[i].matrix());
+      ASSERT_TRUE(cells.ok()) << cells.status().ToString();
+      if (SameCells(expected[i].matrix(), *cells)) continue;
+      ADD_FAILURE() << "root " << i << " differs on the device, " << Name(call.phase) << "\n"
+                    << call.node.fused->ToText() << FirstDifference(expected[i].matrix(), *cells);
+      break;
+    }
+  }
+
+  // A CSR value has no zeros whose sign could differ.
+  static bool SameCells(const Matrix& expected, const Matrix& actual) {
+    return Matrix::SameCells(expected, actual);
+  }
+  static std::string FirstDifference(const Matrix& expected, const Matrix& actual) {
+    if (expected.shape() != actual.shape()) return fmt::format("{} and {}", expected.shape(), actual.shape());
+    for (int64_t i = 0; i < expected.rows(); ++i)
+      for (int64_t j = 0; j < expected.columns(); ++j) {
+        const double a = expected.At(i, j), b = actual.At(i, j);
+        if (!(std::isnan(a) ? std::isnan(b) : a == b && std::signbit(a) == std::signbit(b)))
+          return fmt::format("cell ({}, {}) is {:a} there, not {:a}", i, j, b, a);
+      }
+    return "";
+  }
+
+  std::unique_ptr<DeviceQueue> queue_;
+  std::unique_ptr<DeviceOperators> operators_;
+  int ran_ = 0;
+  std::set<std::string> left_to_host_;
+};
+
+TEST_F(TilesOnDeviceTest, CellsRowsAndReductions) {
+  for (const Shape& shape :
+       {Shape{65, 1}, Shape{130, 3}, Shape{999, 8}, Shape{1025, 9}, Shape{129, 100}, Shape{9, 20000}}) {
+    for (const char* root :
+         {"", "sum", "mean", "min", "max", "prod", "rowSums", "rowMeans", "rowMaxs", "rowMins", "rowProds",
+          "colSums", "colMeans", "colMaxs", "colMins", "colProds"}) {
+      BodyBuilder body;
+      const NodeId x = body.Input(Value(Cells(shape.rows, shape.columns, 1, *root == 'm')));
+      const NodeId y = body.Input(Value(Cells(shape.rows, 1, 2)));
+      const NodeId cells = body.Op("exp", {body.Op("-", {body.Op("*", {x, y}), body.Literal(Scalar(0.3))})});
+      body.Finish({*root == 0 ? cells : body.Op(root, {cells})});
+      body.ExpectSame(fmt::format("{} of {}", root, shape));
+      if (HasFailure()) return;
+    }
+  }
+  EXPECT_GT(ran_, 200);
+}
+
+TEST_F(TilesOnDeviceTest, Products) {
+  for (const Shape& shape : {Shape{130, 3}, Shape{999, 8}, Shape{1025, 9}, Shape{129, 100}})
+    for (const int64_t k : {1, 3, 9, 20}) {
+      BodyBuilder body;
+      const NodeId x = body.Input(Value(Cells(shape.rows, shape.columns, 1)));
+      const NodeId v = body.Input(Value(Cells(shape.columns, k, 2)));
+      const NodeId w = body.Input(Value(Cells(shape.rows, 1, 3)));
+      body.Finish({body.Op("t%*%", {x, body.Op("*", {body.Op("%*%", {x, v}), w})})});
+      body.ExpectSame(fmt::format("t(X) (w * (X V)) of {}, {}", shape, k));
+      if (HasFailure()) return;
+    }
+  EXPECT_GT(ran_, 40);
+}
+
+TEST_F(TilesOnDeviceTest, RandomBodies) {
+  for (uint32_t seed = 0; seed < 60 && !HasFailure(); ++seed) {
+    const Shape& shape = kShapes[seed * 2654435761u % kShapes.size()];
+    if (shape.Cells() > 60000) continue;
+    RandomBodyAgrees(shape, seed, 11);
+    RandomBodyAgrees(shape, seed, 11, Roots::kSeveral);
+  }
+  EXPECT_GT(ran_, 100);
+}
+
+}  // namespace
+}  // namespace heddle::ops::testing
