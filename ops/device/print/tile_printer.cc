@@ -110,8 +110,9 @@ void TilePrinter::ChooseRows() {
   printed_.task_rows = most_height > 0 ? most_height : tile_rows_;
 }
 
-bool TilePrinter::FoldsOutput(const Step& step, size_t o) {
-  return step.output_roots[o] >= 0 || (!step.output_folds.empty() && step.output_folds[o] != kNoNode);
+bool TilePrinter::FoldsOutput(const Step& step, size_t o) const {
+  return step.output_roots[o] >= 0 ||
+         program_.regions[static_cast<size_t>(step.index)].outputs[o].sink == Sink::kFoldRows;
 }
 
 TilePrinter::Cells TilePrinter::PlaceOf(const TileRef& ref) const {
@@ -190,9 +191,23 @@ std::string TilePrinter::PayloadOf(size_t r) const {
   return fmt::format("root{}[row / {} * {} + p]", r, root.height, root.width);
 }
 
-std::string TilePrinter::EachPlace(int64_t count) const {
-  return fmt::format("for (int p = item; p < {}; p += {}) {{", count, limits_.group_size);
+std::string TilePrinter::EachTogether(std::string_view item, const std::string& count) const {
+  return fmt::format("for (int from = 0; from < {}; from += {}) {{ const int {} = from + item;", count,
+                     limits_.group_size, item);
 }
+
+void TilePrinter::PrintLaneLoop(int64_t columns) {
+  Line(4, fmt::format("for (int eight = 0; eight < {}; eight += 8) {{ const int j = eight + lane;", columns));
+  Line(5, fmt::format("if (is_mine && j < {}) {{", columns));
+}
+
+std::string TilePrinter::Each(std::string_view item, const std::string& count) const {
+  return fmt::format(
+      "for (int from = 0; from < {}; from += {}) {{ const int {} = from + item; if ({} < {}) {{", count,
+      limits_.group_size, item, item, count);
+}
+
+std::string TilePrinter::EachPlace(int64_t count) const { return Each("p", std::to_string(count)); }
 
 void TilePrinter::PrintStartOfLeaf(size_t r) {
   const TileRoot& root = program_.roots[r];
@@ -202,7 +217,7 @@ void TilePrinter::PrintStartOfLeaf(size_t r) {
   Line(4, EachPlace(root.width));
   Line(5, fmt::format("{} = {};", PayloadOf(r),
                       adds ? std::string("0.0") : printed::StartOf(FoldOf(root.aggregate))));
-  Line(4, "}");
+  Line(4, kEndOfEach);
   Line(3, "}");
 }
 
@@ -230,9 +245,8 @@ void TilePrinter::PrintStep(const Step& step) {
       break;
     }
     case Step::Kind::kFoldRows:
-      PrintFoldRows(PlaceOf(step.from), step.columns, step.aggregate, PlaceOf(step.to),
-                    FoldOf(step.aggregate), step.aggregate == AggregateKind::kMean,
-                    AddsUp(step.aggregate) && !program_.single);
+      PrintFoldRows(PlaceOf(step.from), step.columns, PlaceOf(step.to), FoldOf(step.aggregate),
+                    step.aggregate == AggregateKind::kMean, AddsUp(step.aggregate) && !program_.single);
       break;
     case Step::Kind::kMultiply: PrintMultiply(step); break;
     case Step::Kind::kRoot: PrintRoot(step); break;

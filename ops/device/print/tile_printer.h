@@ -50,7 +50,8 @@ class TilePrinter {
   // Rows of a tile and of a task: all leaves begin at the first row of a tile, and a tile that does not end
   // one has a multiple of eight rows.
   void ChooseRows();
-  static bool FoldsOutput(const Step& step, size_t o);
+  // Whether output `o` of a region is the fold of each row, or goes into a root.
+  bool FoldsOutput(const Step& step, size_t o) const;
   Cells PlaceOf(const TileRef& ref) const;
   static std::string TypeName(bool single);
   void PrintHead();
@@ -58,16 +59,28 @@ class TilePrinter {
   void Barrier();
   void PrintTasks();
   std::string PayloadOf(size_t r) const;
+  // All loops take every work-item through equally many rounds, and stand in no condition that differs
+  // between work-items: POCL 3.1 runs loops between barriers as the last work-item of a group does.
+
+  // A loop in which `item` is each number below `count` for one work-item; the others skip the round. Ends
+  // with kEndOfEach.
+  std::string Each(std::string_view item, const std::string& count) const;
+  static constexpr std::string_view kEndOfEach = "} }";
+  // The same for bodies with loops, which ask themselves whether `item` is below `count`. Ends with one
+  // brace.
+  std::string EachTogether(std::string_view item, const std::string& count) const;
+  // The loop of a lane over the columns `j` of a row, in PrintLanes; ends with two braces.
+  void PrintLaneLoop(int64_t columns);
   // Work-items over places of a payload: the same ones for the same places everywhere.
   std::string EachPlace(int64_t count) const;
   void PrintStartOfLeaf(size_t r);
   void PrintStep(const Step& step);
   template <typename Statement>
   void PrintEachCell(int64_t columns, Statement statement) {
-    Line(3, fmt::format("for (int c = item; c < n * {}; c += {}) {{", columns, limits_.group_size));
+    Line(3, Each("c", fmt::format("n * {}", columns)));
     Line(4, fmt::format("const int i = c / {}, j = c - i * {};", columns, columns));
     Line(4, statement());
-    Line(3, "}");
+    Line(3, kEndOfEach);
   }
   void PrintCopy(int64_t columns, const Cells& from, const Cells& to);
   std::string LoadOperand(const Step& step, const RegionNode& node) const;
@@ -84,12 +97,12 @@ class TilePrinter {
     Line(3, fmt::format("for (int base = 0; base < {}; base += {}) {{", count, at_once));
     Line(4, "const int w = base + item / 8, lane = item % 8;");
     Line(4, fmt::format("double acc = {};", printed::StartOf(fold)));
-    Line(4, fmt::format("if (w < {}) {{", count));
+    Line(4, fmt::format("const int is_mine = w < {};", count));
     chain();
-    Line(4, "}");
+    Line(5, "} }");
     Line(4, "lanes[item] = acc;");
     Line(4, "barrier(CLK_LOCAL_MEM_FENCE);");
-    Line(4, fmt::format("if (lane == 0 && w < {}) {{", count));
+    Line(4, "if (lane == 0 && is_mine) {");
     {
       printed::Printer printer("l", "          ");
       std::vector<std::string> r;
@@ -107,8 +120,8 @@ class TilePrinter {
     Line(4, "barrier(CLK_LOCAL_MEM_FENCE);");
     Line(3, "}");
   }
-  void PrintFoldRows(const Cells& from, int64_t columns, AggregateKind, const Cells& to, simd::Fold fold,
-                     bool is_mean, bool must_be_finite);
+  void PrintFoldRows(const Cells& from, int64_t columns, const Cells& to, simd::Fold fold, bool is_mean,
+                     bool must_be_finite);
   void PrintMultiply(const Step& step);
   void PrintRoot(const Step& step);
   // Full aggregates, and those of columns: of few columns eight chains each.

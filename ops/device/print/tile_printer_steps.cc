@@ -27,7 +27,7 @@ TilePrinter::Cells TilePrinter::WholeOf(int input) const {
 
 void TilePrinter::PrintRegion(const Step& step) {
   const Region& region = program_.regions[static_cast<size_t>(step.index)];
-  Line(3, fmt::format("for (int c = item; c < n * {}; c += {}) {{", step.columns, limits_.group_size));
+  Line(3, Each("c", fmt::format("n * {}", step.columns)));
   Line(4, fmt::format("const int i = c / {}, j = c - i * {};", step.columns, step.columns));
   {
     printed::Printer printer("v", "        ");
@@ -50,7 +50,7 @@ void TilePrinter::PrintRegion(const Step& step) {
     }
     text_ += printer.TakeText();
   }
-  Line(3, "}");
+  Line(3, kEndOfEach);
   for (size_t o = 0; o < step.outputs.size(); ++o) {
     if (!FoldsOutput(step, o)) continue;
     Barrier();
@@ -60,9 +60,9 @@ void TilePrinter::PrintRegion(const Step& step) {
       continue;
     }
     const RegionOutput& output = region.outputs[o];
-    const Aggregate& aggregate = *FindAggregate(NameOf(step.output_folds[o]));
-    PrintFoldRows(cells, step.columns, aggregate.kind, PlaceOf(step.outputs[o]), output.fold, output.is_mean,
-                  AddsUp(aggregate.kind) && !program_.single);
+    // Sums that may have to be added again name their node.
+    const bool must_be_finite = !step.output_folds.empty() && step.output_folds[o] != kNoNode;
+    PrintFoldRows(cells, step.columns, PlaceOf(step.outputs[o]), output.fold, output.is_mean, must_be_finite);
   }
 }
 
@@ -80,14 +80,13 @@ std::string TilePrinter::FoldStatement(int depth, simd::Fold fold, std::string_v
   return printer.TakeText() + fmt::format("{}{} = {};\n", indent, accumulator, folded);
 }
 
-void TilePrinter::PrintFoldRows(const Cells& from, int64_t columns, AggregateKind, const Cells& to,
-                                simd::Fold fold, bool is_mean, bool must_be_finite) {
+void TilePrinter::PrintFoldRows(const Cells& from, int64_t columns, const Cells& to, simd::Fold fold,
+                                bool is_mean, bool must_be_finite) {
   PrintLanes(
       "n", fold,
       [&] {
-        Line(5, fmt::format("for (int j = lane; j < {}; j += 8) {{", columns));
+        PrintLaneLoop(columns);
         text_ += FoldStatement(6, fold, "acc", from.Load("w", "j"));
-        Line(5, "}");
       },
       [&](const std::string& joined) {
         const std::string value = is_mean ? fmt::format("{} / {}.0", joined, columns) : joined;
@@ -104,37 +103,45 @@ void TilePrinter::PrintMultiply(const Step& step) {
     PrintLanes(
         fmt::format("n * {}", k), simd::Fold::kAdd,
         [&] {
-          Line(5, fmt::format("const int i = w / {}, c = w % {};", k, k));
-          Line(5, fmt::format("for (int j = lane; j < {}; j += 8)", inner));
+          Line(4, fmt::format("const int i = w / {}, c = w % {};", k, k));
+          PrintLaneLoop(inner);
           Line(6, fmt::format("acc = fma({}, {}, acc);", from.Load("i", "j"), right.Load("j", "c")));
         },
-        [&](const std::string& joined) {
-          Line(5, fmt::format("const int i = w / {}, c = w % {};", k, k));
-          Line(5, fmt::format("{} = {};", to.At("i", "c"), joined));
-        });
+        [&](const std::string& joined) { Line(5, fmt::format("{} = {};", to.At("i", "c"), joined)); });
     return;
   }
-  Line(3, fmt::format("for (int w = item; w < n * {}; w += {}) {{", k, limits_.group_size));
+  const std::string count = fmt::format("n * {}", k);
+  Line(3, EachTogether("w", count));
   Line(4, fmt::format("const int i = w / {}, c = w - i * {};", k, k));
   Line(4, "double acc = 0.0;");
-  Line(4, fmt::format("for (int j = 0; j < {}; ++j) acc = fma({}, {}, acc);", inner, from.Load("i", "j"),
-                      right.Load("j", "c")));
-  Line(4, fmt::format("{} = acc + 0.0;", to.At("i", "c")));
+  Line(4, fmt::format("for (int j = 0; j < {}; ++j)", inner));
+  Line(5,
+       fmt::format("if (w < {}) acc = fma({}, {}, acc);", count, from.Load("i", "j"), right.Load("j", "c")));
+  Line(4, fmt::format("if (w < {}) {} = acc + 0.0;", count, to.At("i", "c")));
   Line(3, "}");
 }
 
 void TilePrinter::PrintRoot(const Step& step) {
-  const TileRoot& root = program_.roots[static_cast<size_t>(step.index)];
   const auto r = static_cast<size_t>(step.index);
+  const TileRoot& root = program_.roots[r];
   const Cells x = PlaceOf(step.from);
   if (root.kind == TileRoot::Kind::kFull || root.kind == TileRoot::Kind::kColumns)
     return PrintFoldIntoRoot(r, x, step.columns);
   const Cells y = PlaceOf(step.from_right);
-  int64_t places = root.n * root.k;
-  if (root.kind == TileRoot::Kind::kLanes) places *= kLanes;
-  if (root.kind == TileRoot::Kind::kVectors) places = root.padded * root.k;
-  Line(3, EachPlace(places));
-  int depth = 4;
+  int64_t places = root.n * root.k, by = 1;
+  std::string mine;
+  switch (root.kind) {
+    case TileRoot::Kind::kLanes:
+      places *= kLanes;
+      by = kLanes;
+      break;
+    case TileRoot::Kind::kVectors:
+      places = root.padded * root.k;
+      mine = fmt::format(" && j < {}", root.n);
+      break;
+    default: mine = root.symmetric ? " && c >= j" : "";
+  }
+  Line(3, EachTogether("p", std::to_string(places)));
   switch (root.kind) {
     case TileRoot::Kind::kLanes:
       Line(4, fmt::format("const int start = p / {}, cell = p % {}, j = cell / {}, c = cell % {};",
@@ -142,20 +149,16 @@ void TilePrinter::PrintRoot(const Step& step) {
       break;
     case TileRoot::Kind::kVectors:
       Line(4, fmt::format("const int start = 0, c = p / {}, j = p % {};", root.padded, root.padded));
-      Line(4, fmt::format("if (j < {}) {{", root.n));
-      depth = 5;
       break;
-    default:
-      Line(4, fmt::format("const int start = 0, j = p / {}, c = p % {};", root.k, root.k));
-      if (root.symmetric) Line(4, "if (c >= j) {");
-      if (root.symmetric) depth = 5;
+    default: Line(4, fmt::format("const int start = 0, j = p / {}, c = p % {};", root.k, root.k));
   }
-  const char* const by = root.kind == TileRoot::Kind::kLanes ? "i += 8" : "++i";
-  Line(depth, fmt::format("double acc = {};", PayloadOf(r)));
-  Line(depth, fmt::format("for (int i = start; i < n; {}) acc = fma({}, {}, acc);", by, x.Load("i", "j"),
-                          y.Load("i", "c")));
-  Line(depth, fmt::format("{} = acc;", PayloadOf(r)));
-  if (depth == 5) Line(4, "}");
+  Line(4, fmt::format("const int is_mine = p < {}{};", places, mine));
+  Line(4, fmt::format("double acc = is_mine ? {} : 0.0;", PayloadOf(r)));
+  Line(4, fmt::format("for (int base = 0; base < n; base += {}) {{", by));
+  Line(5, "const int i = base + start;");
+  Line(5, fmt::format("if (is_mine && i < n) acc = fma({}, {}, acc);", x.Load("i", "j"), y.Load("i", "c")));
+  Line(4, "}");
+  Line(4, fmt::format("if (is_mine) {} = acc;", PayloadOf(r)));
   Line(3, "}");
 }
 
@@ -166,18 +169,17 @@ void TilePrinter::PrintFoldIntoRoot(size_t r, const Cells& x, int64_t columns) {
   const int64_t period = by_column                               ? columns
                          : root.kind == TileRoot::Kind::kColumns ? kLanes * columns
                                                                  : kLanes;
-  Line(3, EachPlace(period));
-  Line(4, fmt::format("double acc = {};", PayloadOf(r)));
-  if (by_column) {
-    Line(4, "for (int i = 0; i < n; ++i) {");
-    text_ += FoldStatement(5, fold, "acc", x.Load("i", "p"));
-  } else {
-    Line(4, fmt::format("for (int c = p; c < n * {}; c += {}) {{", columns, period));
-    Line(5, fmt::format("const int i = c / {}, j = c - i * {};", columns, columns));
-    text_ += FoldStatement(5, fold, "acc", x.Load("i", "j"));
-  }
+  Line(3, EachTogether("p", std::to_string(period)));
+  Line(4, fmt::format("const int is_mine = p < {};", period));
+  Line(4, fmt::format("double acc = is_mine ? {} : 0.0;", PayloadOf(r)));
+  Line(4, fmt::format("for (int base = 0; base < n * {}; base += {}) {{", columns, period));
+  Line(5, "const int cell = base + p;");
+  Line(5, fmt::format("if (is_mine && cell < n * {}) {{", columns));
+  Line(6, fmt::format("const int i = cell / {}, j = cell - i * {};", columns, columns));
+  text_ += FoldStatement(6, fold, "acc", x.Load("i", "j"));
+  Line(5, "}");
   Line(4, "}");
-  Line(4, fmt::format("{} = acc;", PayloadOf(r)));
+  Line(4, fmt::format("if (is_mine) {} = acc;", PayloadOf(r)));
   Line(3, "}");
 }
 

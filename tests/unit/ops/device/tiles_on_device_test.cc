@@ -3,6 +3,7 @@
 // (Debian: pocl-opencl-icd) these tests are skipped.
 #include <gtest/gtest.h>
 
+#include <iterator>
 #include <memory>
 #include <set>
 #include <string>
@@ -40,26 +41,55 @@ class TilesOnDeviceTest : public ::testing::Test {
     }
     ASSERT_TRUE(status.ok()) << status.ToString() << "\n" << call.node.fused->ToText();
     ++ran_;
-    for (size_t i = 0; i < expected.size(); ++i) {
-      if (expected[i].IsScalar()) {
-        EXPECT_EQ(expected[i].scalar().ToLiteral(), actual[i].scalar().ToLiteral())
-            << "root " << i << "\n"
-            << call.node.fused->ToText();
-        continue;
+    for (size_t i = 0; i < expected.size(); ++i)
+      if (call.phase == Phase::kWhole || IsRows(call, i)) {
+        ExpectSameResult(call, i, expected[i], actual[i]);
+      } else {  // Places of a list that pad it may hold anything.
+        ExpectSameFinished(call, i, expected[i], actual[i]);
       }
-      const Result<Matrix> cells = ToDense(actual[i].matrix());
-      ASSERT_TRUE(cells.ok()) << cells.status().ToString();
-      if (SameCells(expected[i].matrix(), *cells)) continue;
-      ADD_FAILURE() << "root " << i << " differs on the device, " << Name(call.phase) << "\n"
-                    << call.node.fused->ToText() << FirstDifference(expected[i].matrix(), *cells);
-      break;
-    }
   }
 
-  // A CSR value has no zeros whose sign could differ.
-  static bool SameCells(const Matrix& expected, const Matrix& actual) {
-    return Matrix::SameCells(expected, actual);
+  static bool IsRows(const KernelCall& call, size_t i) {
+    return StaysOnDevice(call.node, call.input_infos, i);
   }
+
+  void ExpectSameFinished(const KernelCall& call, size_t i, const Value& expected, const Value& actual) {
+    const Operator& op = *FindOperator(call.node.op);
+    std::vector<Value> finished[2];
+    for (const bool is_actual : {false, true}) {
+      std::vector<const Value*> lists;
+      size_t reductions = 0;
+      for (size_t r = 0; r < ResultsOf(call.node).size(); ++r) {
+        if (IsRows(call, r)) continue;
+        ++reductions;
+        lists.push_back(r == i ? (is_actual ? &actual : &expected) : nullptr);
+      }
+      const bool together = op.row_rule(call.node, call.input_infos) == RowRule::kReduce;
+      if (together) lists = {is_actual ? &actual : &expected};
+      KernelCall finish = call;
+      finish.phase = Phase::kFinish;
+      finish.inputs = lists;
+      finished[is_actual].resize(together ? ResultsOf(call.node).size() : 1);
+      const Status status = RunOperator(op, finish, finished[is_actual]);
+      ASSERT_TRUE(status.ok()) << status.ToString();
+    }
+    for (size_t r = 0; r < finished[0].size(); ++r) ExpectSameResult(call, i, finished[0][r], finished[1][r]);
+  }
+
+  void ExpectSameResult(const KernelCall& call, size_t i, const Value& expected, const Value& actual) {
+    if (expected.IsScalar()) {
+      EXPECT_EQ(expected.scalar().ToLiteral(), actual.scalar().ToLiteral())
+          << "root " << i << ", " << Name(call.phase) << "\n"
+          << call.node.fused->ToText();
+      return;
+    }
+    const Result<Matrix> cells = ToDense(actual.matrix());
+    ASSERT_TRUE(cells.ok()) << cells.status().ToString();
+    if (Matrix::SameCells(expected.matrix(), *cells)) return;
+    ADD_FAILURE() << "root " << i << " differs on the device, " << Name(call.phase) << "\n"
+                  << call.node.fused->ToText() << FirstDifference(expected.matrix(), *cells);
+  }
+
   static std::string FirstDifference(const Matrix& expected, const Matrix& actual) {
     if (expected.shape() != actual.shape()) return fmt::format("{} and {}", expected.shape(), actual.shape());
     for (int64_t i = 0; i < expected.rows(); ++i)
@@ -77,27 +107,30 @@ class TilesOnDeviceTest : public ::testing::Test {
   std::set<std::string> left_to_host_;
 };
 
+// Each kind of root with some of the shapes: compiling a kernel takes longer than all else.
 TEST_F(TilesOnDeviceTest, CellsRowsAndReductions) {
-  for (const Shape& shape :
-       {Shape{65, 1}, Shape{130, 3}, Shape{999, 8}, Shape{1025, 9}, Shape{129, 100}, Shape{9, 20000}}) {
-    for (const char* root :
-         {"", "sum", "mean", "min", "max", "prod", "rowSums", "rowMeans", "rowMaxs", "rowMins", "rowProds",
-          "colSums", "colMeans", "colMaxs", "colMins", "colProds"}) {
+  const Shape shapes[] = {{65, 1}, {130, 3}, {999, 8}, {1025, 9}, {129, 100}, {9, 20000}};
+  size_t turn = 0;
+  for (const char* root : {"", "sum", "mean", "min", "max", "prod", "rowSums", "rowMeans", "rowMaxs",
+                           "rowMins", "rowProds", "colSums", "colMeans", "colMaxs", "colMins", "colProds"}) {
+    for (int k = 0; k < 2; ++k, turn += 5) {
+      const Shape& shape = shapes[turn % std::size(shapes)];
       BodyBuilder body;
       const NodeId x = body.Input(Value(Cells(shape.rows, shape.columns, 1, *root == 'm')));
       const NodeId y = body.Input(Value(Cells(shape.rows, 1, 2)));
-      const NodeId cells = body.Op("exp", {body.Op("-", {body.Op("*", {x, y}), body.Literal(Scalar(0.3))})});
+      const NodeId cells = body.Op("-", {body.Op("*", {x, y}), body.Literal(Scalar(0.3))});
       body.Finish({*root == 0 ? cells : body.Op(root, {cells})});
       body.ExpectSame(fmt::format("{} of {}", root, shape));
       if (HasFailure()) return;
     }
+    ++turn;
   }
-  EXPECT_GT(ran_, 200);
+  EXPECT_GT(ran_, 100);
 }
 
 TEST_F(TilesOnDeviceTest, Products) {
-  for (const Shape& shape : {Shape{130, 3}, Shape{999, 8}, Shape{1025, 9}, Shape{129, 100}})
-    for (const int64_t k : {1, 3, 9, 20}) {
+  for (const Shape& shape : {Shape{130, 3}, Shape{1025, 9}, Shape{129, 100}})
+    for (const int64_t k : {1, 3, 20}) {
       BodyBuilder body;
       const NodeId x = body.Input(Value(Cells(shape.rows, shape.columns, 1)));
       const NodeId v = body.Input(Value(Cells(shape.columns, k, 2)));
@@ -106,17 +139,17 @@ TEST_F(TilesOnDeviceTest, Products) {
       body.ExpectSame(fmt::format("t(X) (w * (X V)) of {}, {}", shape, k));
       if (HasFailure()) return;
     }
-  EXPECT_GT(ran_, 40);
+  EXPECT_GT(ran_, 20);
 }
 
 TEST_F(TilesOnDeviceTest, RandomBodies) {
-  for (uint32_t seed = 0; seed < 60 && !HasFailure(); ++seed) {
+  for (uint32_t seed = 0; seed < 24 && !HasFailure(); ++seed) {
     const Shape& shape = kShapes[seed * 2654435761u % kShapes.size()];
     if (shape.Cells() > 60000) continue;
     RandomBodyAgrees(shape, seed, 11);
     RandomBodyAgrees(shape, seed, 11, Roots::kSeveral);
   }
-  EXPECT_GT(ran_, 100);
+  EXPECT_GT(ran_, 30);
 }
 
 }  // namespace
