@@ -5,8 +5,8 @@
 
 namespace heddle::ops {
 
-/// The devices of this process, if `device` is among them and computes as the processor does (CheckArithmetic,
-/// once in a process). kUnavailable or kUnimplemented with the reason where not.
+/// The devices of this process, if `device` is among them and computes as the processor does
+/// (CheckArithmetic, once in a process). kUnavailable or kUnimplemented with the reason where not.
 Result<DeviceSet*> DevicesWith(Device device);
 
 }  // namespace heddle::ops

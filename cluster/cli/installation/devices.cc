@@ -48,11 +48,11 @@ std::string ToText(const Found& found) {
                                  static_cast<double>(description.memory_bytes) / 1e9);
   if (!found.refused.empty()) return text + fmt::format("  not used: {}\n", found.refused);
   const ops::DeviceRates& rates = found.rates;
-  return text +
-         fmt::format(
-             "  memory {:.1f} GB/s, copies in {:.1f} and out {:.1f} GB/s, {:.1f} GFMA/s, a launch takes {:.1f} us\n",
-             rates.memory / 1e9, rates.copy_in / 1e9, rates.copy_out / 1e9, rates.fma / 1e9,
-             rates.launch_ns / 1e3);
+  return text + fmt::format(
+                    "  memory {:.1f} GB/s, copies in {:.1f} and out {:.1f} GB/s, {:.1f} GFMA/s, "
+                    "a launch takes {:.1f} us\n",
+                    rates.memory / 1e9, rates.copy_in / 1e9, rates.copy_out / 1e9, rates.fma / 1e9,
+                    rates.launch_ns / 1e3);
 }
 
 nlohmann::ordered_json ToJson(const Found& found) {

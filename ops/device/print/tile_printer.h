@@ -60,7 +60,7 @@ class TilePrinter {
   void PrintTasks();
   std::string PayloadOf(size_t r) const;
   // All loops take every work-item through equally many rounds, and stand in no condition that differs
-  // between work-items: POCL 3.1 runs loops between barriers as the last work-item of a group does.
+  // between work-items: POCL up to 3.1 skips some of the others (findings/pocl_skips_a_loop.sh).
 
   // A loop in which `item` is each number below `count` for one work-item; the others skip the round. Ends
   // with kEndOfEach.
