@@ -1,0 +1,145 @@
+// SPDX-License-Identifier: Apache-2.0
+// Devices that are not used, and what is not run on one: each says why.
+#include <gtest/gtest.h>
+
+#include <cstring>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "first_device.h"
+#include "ops/device/print/print_tiles.h"
+#include "ops/device/run/run_on_device.h"
+#include "ops/device/self_test.h"
+#include "ops/device/usable_devices.h"
+#include "tests/unit/ops/fused/body_builder.h"
+
+namespace heddle::ops::testing {
+namespace {
+
+class HostMemory : public DeviceMemory {
+ public:
+  explicit HostMemory(int64_t bytes) : cells(static_cast<size_t>(bytes)) {}
+  int64_t bytes() const override { return static_cast<int64_t>(cells.size()); }
+  std::vector<char> cells;
+};
+
+// A queue that does nothing but copy: whatever is launched leaves zeros.
+class IdleQueue : public DeviceQueue {
+ public:
+  Status Write(const void* from, int64_t bytes, DeviceMemory& to, int64_t offset) override {
+    std::memcpy(static_cast<HostMemory&>(to).cells.data() + offset, from, static_cast<size_t>(bytes));
+    return OkStatus();
+  }
+  Status Read(const DeviceMemory& from, int64_t offset, int64_t bytes, void* to) override {
+    std::memcpy(to, static_cast<const HostMemory&>(from).cells.data() + offset, static_cast<size_t>(bytes));
+    return OkStatus();
+  }
+  Status Copy(const DeviceMemory&, int64_t, int64_t, DeviceMemory&, int64_t) override { return OkStatus(); }
+  Status Launch(const std::shared_ptr<DeviceKernel>&, std::span<const DeviceArgument>,
+                const LaunchShape&) override {
+    return OkStatus();
+  }
+  Status WhenDone(std::function<void(const Status&)> done) override {
+    done(OkStatus());
+    return OkStatus();
+  }
+  Status Finish() override { return OkStatus(); }
+};
+
+class WrongDevice : public ComputeDevice {
+ public:
+  explicit WrongDevice(bool has_doubles) {
+    description_.name = "a device of a test";
+    description_.has_doubles = has_doubles;
+    description_.most_group_size = 128;
+  }
+  const DeviceDescription& description() const override { return description_; }
+  Result<std::shared_ptr<DeviceMemory>> Allocate(int64_t bytes) override {
+    return std::shared_ptr<DeviceMemory>(std::make_shared<HostMemory>(bytes));
+  }
+  Result<std::unique_ptr<DeviceQueue>> MakeQueue() override {
+    return std::unique_ptr<DeviceQueue>(std::make_unique<IdleQueue>());
+  }
+  Result<std::shared_ptr<DeviceKernel>> Compile(const std::string&, const std::string&) override {
+    return std::make_shared<DeviceKernel>();
+  }
+
+ private:
+  DeviceDescription description_;
+};
+
+TEST(RefusedDevicesTest, OneThatComputesOtherwise) {
+  WrongDevice wrong(/*has_doubles=*/true);
+  const Status status = CheckArithmetic(wrong);
+  EXPECT_EQ(status.code(), StatusCode::kUnimplemented);
+  EXPECT_NE(status.message().find("a device of a test does not compute as IEEE 754 has it: a + b of a = "),
+            std::string::npos)
+      << status.message();
+}
+
+TEST(RefusedDevicesTest, OneWithoutDoubles) {
+  WrongDevice floats(/*has_doubles=*/false);
+  EXPECT_EQ(CheckArithmetic(floats).message(), "a device of a test has no doubles");
+}
+
+TEST(RefusedDevicesTest, OneThatIsNotThere) {
+  if (FirstDevice() == nullptr) GTEST_SKIP() << "this machine has no OpenCL device";
+  const Result<DeviceSet*> set = DevicesWith({DeviceType::kOpenCl, 99});
+  ASSERT_FALSE(set.ok());
+  EXPECT_NE(set.status().message().find(" OpenCL devices, numbered from 0"), std::string::npos)
+      << set.status().message();
+}
+
+TEST(RefusedDevicesTest, MoreMemoryThanItHas) {
+  ComputeDevice* const device = FirstDevice();
+  if (device == nullptr) GTEST_SKIP() << "this machine has no OpenCL device";
+  const Result<std::shared_ptr<DeviceMemory>> memory = device->Allocate(int64_t{1} << 60);
+  ASSERT_FALSE(memory.ok());
+  EXPECT_EQ(memory.status().code(), StatusCode::kResourceExhausted);
+  EXPECT_NE(memory.status().message().find("1152921504606846976 bytes at once are more than the "),
+            std::string::npos)
+      << memory.status().message();
+}
+
+TEST(RefusedDevicesTest, AProgramThatItsCompilerRefuses) {
+  ComputeDevice* const device = FirstDevice();
+  if (device == nullptr) GTEST_SKIP() << "this machine has no OpenCL device";
+  const auto kernel = device->Compile("__kernel void f(__global double* a) { a[0] = nothing; }", "f");
+  ASSERT_FALSE(kernel.ok());
+  EXPECT_EQ(kernel.status().code(), StatusCode::kInternal);
+}
+
+TEST(RefusedDevicesTest, Names) {
+  EXPECT_EQ(ParseDevice("opencl:0"), (Device{DeviceType::kOpenCl, 0}));
+  EXPECT_EQ(ParseDevice("opencl:12"), (Device{DeviceType::kOpenCl, 12}));
+  for (const char* name :
+       {"cpu", "cpu:0", "opencl", "opencl:", "opencl:x", "opencl:-1", "opencl:1x", "opencl:128"})
+    EXPECT_EQ(ParseDevice(name), std::nullopt) << name;
+}
+
+// Operators that the host keeps, by shapes and formats alone.
+TEST(RefusedDevicesTest, WhatTheHostKeeps) {
+  const auto refused = [](BodyBuilder& body) {
+    const Result<TileProgram> program = Lower(body.fused());
+    if (!program.ok()) return program.status().ToString();
+    return PrintTiles(*program, {}).status().message();
+  };
+  BodyBuilder sparse;
+  sparse.Finish({sparse.Op("rowSums", {sparse.Input(Value(*ToSparse(Cells(100, 10, 1, false, 0.1))))})});
+  EXPECT_EQ(refused(sparse), "on a device: rows of a CSR matrix");
+  BodyBuilder entries;
+  const NodeId x = entries.Input(Value(*ToSparse(Cells(100, 10, 1, false, 0.1))));
+  entries.Finish({entries.Op("sum", {entries.Op("*", {x, x})})});
+  EXPECT_EQ(refused(entries), "on a device: values along the entries of a CSR matrix");
+  BodyBuilder long_rows;
+  const NodeId wide = long_rows.Input(Value(Cells(3, 70000, 1)));
+  long_rows.Finish({long_rows.Op("rowSums", {long_rows.Op("abs", {wide})})});
+  EXPECT_EQ(refused(long_rows), "on a device: rows longer than a column chunk");
+  BodyBuilder spread;
+  spread.Finish({spread.Op("rowVars", {spread.Op("abs", {spread.Input(Value(Cells(100, 10, 1)))})})});
+  EXPECT_EQ(refused(spread), "on a device: rowVars");
+}
+
+}  // namespace
+}  // namespace heddle::ops::testing
