@@ -13,9 +13,7 @@
 #include "core/programs/text_format.h"
 #include "ops/base/stages.h"
 #include "ops/cells/column_pieces.h"
-#include "ops/cells/storage.h"
-#include "ops/device/device_matrix.h"
-#include "ops/device/run/run_on_device.h"
+#include "ops/device/run/device_tasks.h"
 #include "ops/frame/row_pieces.h"
 #include "ops/panels/staged_run.h"
 #include "ops/panels/view_panels.h"
@@ -282,7 +280,10 @@ Result<Value> KernelBody::Move(Prepared& prepared, std::span<const Value* const>
     case Work::kJoinLists: return JoinLists(prepared, *inputs.back(), act);
     case Work::kAppend: return Append(prepared, inputs.subspan(1), act);
     case Work::kLazy: return MakeLazy(prepared, inputs);
-    case Work::kTransfer: return Transfer(task, *input);
+    case Work::kTransfer:
+      if (plan_->streams[task.id.stream()].kind == StreamKind::kCopyIn)
+        return ops::ToDeviceMemory(task.id.device(), *input, context_);
+      return ops::ToHostMemory(*input, plan_->registers[static_cast<size_t>(task.produced[0])].info.format);
     case Work::kStages:
     case Work::kStageInPanels:
     case Work::kKernel: break;
@@ -432,71 +433,20 @@ Status KernelBody::RunKernel(const Prepared& prepared, std::span<const Value* co
     if (prepared.has_before) inputs = inputs.first(inputs.size() - 1);
     if (!prepared.makes_values) results = {};
   }
-  return RunKernelOf(task,
-                     {.node = *prepared.node,
-                      .phase = task.phase,
-                      .inputs = inputs,
-                      .input_infos = prepared.input_infos,
-                      .row_begin = rows.begin,
-                      .row_end = rows.end,
-                      .total_rows = task.total_rows,
-                      .context = context_,
-                      .last_read = prepared.reads_last ? const_cast<Value*>(inputs[0]) : nullptr,
-                      .op = prepared.op,
-                      .stage = stage ? &*stage : nullptr},
-                     results);
-}
-
-ops::ComputeDevice* KernelBody::DeviceOf(const Task& task) const {
-  if (context_.devices == nullptr) return nullptr;
-  const std::vector<ops::ComputeDevice*> devices = context_.devices->devices();
-  const uint32_t index = task.id.device().index;
-  return index < devices.size() ? devices[index] : nullptr;
-}
-
-Status KernelBody::RunKernelOf(const Task& task, const ops::KernelCall& call,
-                               std::span<Value> results) const {
-  if (task.id.device().IsHost()) return kernels_.Run(call, results);
-  if (ops::ComputeDevice* const device = DeviceOf(task); device != nullptr) {
-    HEDDLE_ASSIGN_OR_RETURN(const std::unique_ptr<ops::DeviceQueue> queue, device->MakeQueue());
-    const Status status = ops::DeviceOperators::Of(*device).Run(call, *queue, results);
-    // What it leaves, and what its memory has no room for, is the host's: the same bytes.
-    if (status.code() != StatusCode::kUnimplemented && status.code() != StatusCode::kResourceExhausted)
-      return status;
-  }
-  std::vector<Value> held;
-  held.reserve(call.inputs.size());
-  std::vector<const Value*> inputs;
-  for (const Value* const input : call.inputs) {
-    inputs.push_back(input);
-    if (input == nullptr || !input->IsMatrix() || !input->matrix().IsOnDevice()) continue;
-    HEDDLE_ASSIGN_OR_RETURN(held.emplace_back(), ops::Decoded(*input));
-    inputs.back() = &held.back();
-  }
-  ops::KernelCall on_host = call;
-  on_host.inputs = inputs;
-  on_host.last_read = nullptr;
-  return kernels_.Run(on_host, results);
-}
-
-Result<Value> KernelBody::Transfer(const Task& task, const Value& value) const {
-  if (!value.IsMatrix()) return value;
-  if (plan_->streams[task.id.stream()].kind == StreamKind::kCopyOut) {
-    if (!value.matrix().IsOnDevice()) return value;
-    HEDDLE_ASSIGN_OR_RETURN(Value cells, ops::Decoded(value));
-    if (plan_->registers[static_cast<size_t>(task.produced[0])].info.format != Format::kSparse) return cells;
-    HEDDLE_ASSIGN_OR_RETURN(Matrix entries, ops::AsSparse(cells.matrix()));
-    return Value(std::move(entries));
-  }
-  ops::ComputeDevice* const device = DeviceOf(task);
-  // Compressed and CSR matrices are copied by the operator that reads them.
-  if (device == nullptr || !value.matrix().IsDense()) return value;
-  HEDDLE_ASSIGN_OR_RETURN(const std::unique_ptr<ops::DeviceQueue> queue, device->MakeQueue());
-  Result<Matrix> there = ops::ToDevice(value.matrix(), *device, *queue);
-  if (!there.ok())
-    return there.status().code() == StatusCode::kResourceExhausted ? Result<Value>(value) : there.status();
-  HEDDLE_RETURN_IF_ERROR(queue->Finish());
-  return Value(*std::move(there));
+  const ops::KernelCall call{.node = *prepared.node,
+                             .phase = task.phase,
+                             .inputs = inputs,
+                             .input_infos = prepared.input_infos,
+                             .row_begin = rows.begin,
+                             .row_end = rows.end,
+                             .total_rows = task.total_rows,
+                             .context = context_,
+                             .last_read = prepared.reads_last ? const_cast<Value*>(inputs[0]) : nullptr,
+                             .op = prepared.op,
+                             .stage = stage ? &*stage : nullptr};
+  if (const Device device = task.id.device(); !device.IsHost())
+    return ops::RunOnDeviceOrHost(device, kernels_, call, results);
+  return kernels_.Run(call, results);
 }
 
 void KernelBody::TakeResults(std::map<std::string, Value>* live_out,

@@ -12,7 +12,6 @@
 #include "core/programs/plan.h"
 #include "core/values/value.h"
 #include "ops/base/kernel.h"
-#include "ops/device/device.h"
 #include "ops/io/formats/write_stages.h"
 #include "ops/panels/kept_parts.h"
 #include "ops/panels/panel_store.h"
@@ -121,11 +120,6 @@ class KernelBody : public TaskBody {
   Result<Value> Move(Prepared& prepared, std::span<const Value* const> inputs, int64_t act) const;
   Status RunKernel(const Prepared& prepared, std::span<const Value* const> inputs, int64_t act,
                    std::span<Value> results) const;
-  /// By the device of the task, if this process has it and it takes the call, else by the host.
-  Status RunKernelOf(const Task& task, const ops::KernelCall& call, std::span<Value> results) const;
-  Result<Value> Transfer(const Task& task, const Value& value) const;
-  /// nullptr: this process does not have it.
-  ops::ComputeDevice* DeviceOf(const Task& task) const;
   Result<Value> ViewPanels(const Prepared& prepared, std::span<const Value* const> inputs) const;
   /// A handle to the rows that the kernel makes when they are read. Reading them fails with kDataLoss when
   /// what they come from has changed since.
