@@ -5,6 +5,7 @@
 #include <cstdint>
 
 #include "ops/base/machine_constants.h"
+#include "ops/device/device.h"
 #include "ops/fused/fused.h"
 #include "scheduler/memory_of_plan.h"
 

@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: Apache-2.0
+// Scripts print the same bytes where a device computes what it can (docs/devices.md). On machines without an
+// OpenCL device (Debian: pocl-opencl-icd) these tests are skipped. HEDDLE_ALL_PLANS=1 takes every script.
+#include <gtest/gtest.h>
+
+#include <set>
+
+#include "tests/scripts/script_case.h"
+#include "tests/support/all_plans.h"
+
+namespace heddle {
+namespace {
+
+using testing_support::Finished;
+
+Finished Heddle(std::vector<std::string> words) {
+  words.insert(words.begin(), HEDDLE_BINARY_DIR "/heddle");
+  return testing_support::RunProcess(words, testing_support::TemporaryFolder().path());
+}
+
+// Whether the first device of this machine is one that Heddle uses.
+bool HasDevice() {
+  static const bool has =
+      Heddle({"devices", "--json"}).output.find("\"is_usable\":true") != std::string::npos;
+  return has;
+}
+
+class DeviceScripts : public testing::TestWithParam<std::string> {
+ protected:
+  void SetUp() override {
+    if (!HasDevice()) GTEST_SKIP() << "this machine has no OpenCL device";
+  }
+};
+
+// Cells, rows, reductions, stitches, loops and functions: compiling a kernel takes longer than all else.
+std::vector<std::string> Scripts() {
+  const std::set<std::string> sample = {"aggregates", "example_kmeans", "example_l2svm", "fused_rows",
+                                        "several_results"};
+  std::vector<std::string> paths;
+  for (const std::string& path : ScriptCases())
+    if (testing_support::RunsAllPlans() || sample.contains(std::filesystem::path(path).stem().string()))
+      paths.push_back(path);
+  return paths;
+}
+
+TEST_P(DeviceScripts, PrintTheSameBytes) {
+  const std::filesystem::path path = GetParam();
+  const std::string expected =
+      testing_support::ReadText(std::filesystem::path(path).replace_extension(".expected"));
+  for (const char* variant : {"run --devices opencl:0", "run --devices opencl:0 --fusion all",
+                              "sim --workers 2 --min-distributed-bytes 0 --devices opencl:0"}) {
+    SCOPED_TRACE(variant);
+    const Finished finished = RunCase(variant, path);
+    EXPECT_EQ(finished.code, 0) << finished.errors;
+    EXPECT_EQ(finished.output, expected);
+    EXPECT_EQ(finished.errors.find("in place of a device"), std::string::npos) << finished.errors;
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Scripts, DeviceScripts, testing::ValuesIn(Scripts()),
+                         [](const testing::TestParamInfo<std::string>& info) {
+                           return std::filesystem::path(info.param).stem().string();
+                         });
+
+// A machine without the device: the processor computes, and says so.
+TEST(DevicesTest, AMissingDeviceIsTheProcessor) {
+  const Finished finished =
+      Heddle({"run", "--devices", "opencl:99", "-e", "print(sum(rand(rows=300, cols=30, seed=1)))"});
+  EXPECT_EQ(finished.code, 0) << finished.errors;
+  EXPECT_EQ(finished.output, Heddle({"run", "-e", "print(sum(rand(rows=300, cols=30, seed=1)))"}).output);
+  EXPECT_NE(finished.errors.find("the processor computes in place of a device"), std::string::npos)
+      << finished.errors;
+}
+
+TEST(DevicesTest, AreListed) {
+  const Finished finished = Heddle({"devices"});
+  EXPECT_EQ(finished.code, 0) << finished.errors;
+  EXPECT_NE(finished.output.find(HasDevice() ? "a launch takes " : "no device beside the processor: "),
+            std::string::npos)
+      << finished.output;
+}
+
+}  // namespace
+}  // namespace heddle
