@@ -103,6 +103,7 @@ class Fuser {
     report->fused = std::move(replaced.fused);
     report->again = std::move(replaced.again);
     report->refused = std::move(replaced.refused);
+    if (!options_.joins_phases) return result;
     PhaseOptions phases{.ranks = options_.ranks,
                         .min_distributed_bytes = options_.min_distributed_bytes,
                         .memory_budget = options_.memory_budget,

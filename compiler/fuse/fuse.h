@@ -45,6 +45,7 @@ struct FuseOptions {
   /// OK where the executor can run this body; what it refuses is not formed, and the report has the reason.
   /// Empty: it can run everything.
   std::function<Status(const FusedOperator&)> can_run;
+  bool joins_phases = true;  ///< Forms nodes "phased", which run on the processor alone.
   /// For each partition the report lists so many of the cheapest plans that were costed, the operators of the
   /// chosen plan, and the cost without redundancy. 0 leaves all of this out, because it takes time.
   size_t reported_plans = 0;

@@ -20,6 +20,7 @@ Result<compiler::FuseOptions> FuseOptionsOf(const SessionOptions& session) {
   options.ranks = session.ranks;
   options.min_distributed_bytes = session.min_distributed_bytes;
   options.can_run = ops::CanRunFused;
+  options.joins_phases = session.devices == "cpu";
   return options;
 }
 
