@@ -8,8 +8,8 @@
 #include <optional>
 
 #include "ops/base/parallel.h"
+#include "ops/cells/tuple_tables.h"
 #include "ops/compressed/plan_groups.h"
-#include "ops/compressed/tuple_tables.h"
 
 namespace heddle::ops {
 namespace {

@@ -206,7 +206,8 @@ TEST_P(CodesTest, MatricesSideBySideAndBelowEachOther) {
     CodesCall("rbind", {x.Rows(0, 1000), x.Rows(1000, 2500)}, sparse).Expect();
     CodesCall("rbind", {x.Rows(0, 999), x.Rows(1301, kRows)}, sparse).Expect();
     CodesCall("rbind", {x, x.Rows(7, 700), x}, sparse).Expect();
-    CodesCall("rbind", {x, Make(20)}, sparse).ExpectLeft();
+    CodesCall("rbind", {x, Make(20)}, sparse).Expect();
+    CodesCall("rbind", {x.Rows(5, 1500), Make(20).Rows(3, 77), x}, sparse).Expect();
   }
 }
 
