@@ -194,19 +194,27 @@ class Appender {
     return true;
   }
 
-  // That of the parts, where they have the same; of rows that are all alike any one will do.
-  static Encoding EncodingOf(const std::vector<PartOfGroup>& parts, int64_t tuples) {
+  // The one that takes the fewest bytes, as far as the encodings of the parts tell.
+  Encoding EncodingOf(const std::vector<PartOfGroup>& parts, int64_t tuples) const {
     if (tuples == 1) return Encoding::kConstant;
-    const auto all = [&](Encoding encoding) {
-      return std::all_of(parts.begin(), parts.end(), [&](const PartOfGroup& part) {
-        if (!part.matrix->IsCompressed()) return true;  // Few rows.
-        const bool has_first = part.places.empty() || part.places[0] == 0;
-        return (part.group.encoding == encoding || IsUniform(part.group)) &&
-               (encoding == Encoding::kRuns || has_first);
-      });
-    };
-    if (all(Encoding::kDefault)) return Encoding::kDefault;
-    return all(Encoding::kRuns) ? Encoding::kRuns : Encoding::kDenseCodes;
+    double exceptions = 0, runs = 0;
+    for (const PartOfGroup& part : parts) {
+      const auto rows = static_cast<double>(part.matrix->rows());
+      const Encoding encoding = part.matrix->IsCompressed() ? part.group.encoding : Encoding::kUncompressed;
+      const bool has_first =
+          encoding != Encoding::kUncompressed && (part.places.empty() || part.places[0] == 0);
+      const auto count = static_cast<double>(part.group.codes.count());  // Of a view, too.
+      const bool is_uniform = encoding == Encoding::kEmpty || encoding == Encoding::kConstant;
+      exceptions += has_first && is_uniform                       ? 0
+                    : has_first && encoding == Encoding::kDefault ? std::min(rows, count)
+                                                                  : rows;
+      runs += is_uniform ? 1 : encoding == Encoding::kRuns ? std::min(rows, count) : rows;
+    }
+    const double code = CodeBits(tuples) / 8.0, of_default = exceptions * (code + sizeof(uint16_t)),
+                 of_runs = runs * (code + sizeof(int64_t)),
+                 of_rows = static_cast<double>(ends_.back()) * code;
+    if (of_default < std::min(of_rows, of_runs)) return Encoding::kDefault;
+    return of_runs < of_rows ? Encoding::kRuns : Encoding::kDenseCodes;
   }
 
   // The cells themselves, where a part has no codes, or all together too many tuples.

@@ -8,6 +8,7 @@
 #include <optional>
 
 #include "ops/base/parallel.h"
+#include "ops/cells/move_cells.h"
 #include "ops/cells/tuple_tables.h"
 #include "ops/compressed/plan_groups.h"
 
@@ -77,7 +78,7 @@ class DenseRows {
   std::vector<T> decoded_;
 };
 
-// The cells of some columns, row by row.
+// The cells of some columns of a dense matrix, row by row.
 template <typename T>
 class Tuples {
  public:
@@ -87,24 +88,9 @@ class Tuples {
   template <typename Visit>
   void ForRows(int64_t begin, int64_t end, Visit visit) {
     std::vector<T> tuple(columns_.size());
-    if (!matrix_.IsSparse()) {
-      for (int64_t i = begin; i < end; ++i) {
-        const T* row = matrix_.data<T>() + i * matrix_.columns();
-        for (size_t k = 0; k < columns_.size(); ++k) tuple[k] = Canonical(row[columns_[k]]);
-        visit(i, tuple.data());
-      }
-      return;
-    }
     for (int64_t i = begin; i < end; ++i) {
-      const int32_t* at = matrix_.column_indexes() + matrix_.row_offsets()[i];
-      const int32_t* last = matrix_.column_indexes() + matrix_.row_offsets()[i + 1];
-      for (size_t k = 0; k < columns_.size(); ++k) {
-        at = std::lower_bound(at, last, columns_[k]);
-        tuple[k] = at != last && *at == columns_[k]
-                       ? Canonical(matrix_.values<T>()[at - matrix_.column_indexes()])
-                       : T{0};
-        if (tuple[k] == 0) tuple[k] = 0;  // The sign of a zero means nothing here.
-      }
+      const T* row = matrix_.data<T>() + i * matrix_.columns();
+      for (size_t k = 0; k < columns_.size(); ++k) tuple[k] = Canonical(row[columns_[k]]);
       visit(i, tuple.data());
     }
   }
@@ -353,7 +339,6 @@ class GroupMaker {
     group.encoding = Encoding::kUncompressed;
     group.columns = planned_.columns;
     const int64_t width = group.width();
-    Tuples<T> tuples(matrix_, planned_.columns);
     if (!matrix_.IsSparse()) {
       HEDDLE_ASSIGN_OR_RETURN(group.dictionary, Matrix::Dense(matrix_.rows(), width, matrix_.element_type()));
       T* cells = group.dictionary.template mutable_data<T>();
@@ -364,23 +349,56 @@ class GroupMaker {
       });
       return group;
     }
-    int64_t entries = 0;
-    tuples.ForRows(0, matrix_.rows(), [&](int64_t, const T* tuple) {
-      entries += width - std::count(tuple, tuple + width, T{0});
-    });
-    HEDDLE_ASSIGN_OR_RETURN(group.dictionary,
-                            Matrix::Sparse(matrix_.rows(), width, entries, matrix_.element_type()));
-    Matrix& sparse = group.dictionary;
-    int64_t at = 0;
-    tuples.ForRows(0, matrix_.rows(), [&](int64_t row, const T* tuple) {
-      for (int64_t k = 0; k < width; ++k) {
-        if (tuple[k] == 0) continue;
-        sparse.mutable_column_indexes()[at] = static_cast<int32_t>(k);
-        sparse.template mutable_values<T>()[at++] = tuple[k];
-      }
-      sparse.mutable_row_offsets()[row + 1] = at;
-    });
+    HEDDLE_ASSIGN_OR_RETURN(group.dictionary, EntriesOfColumns());
     return group;
+  }
+
+  // visit(k, value) for the entries of a row of a CSR matrix that are in column k of the group: by looking
+  // for the columns, or at the entries, whichever are fewer.
+  template <typename Visit>
+  void ForEntries(int64_t row, const std::vector<int32_t>& place_of, const Visit& visit) const {
+    constexpr int64_t kEntriesOfSearch = 4;
+    const int32_t* const indexes = matrix_.column_indexes();
+    const T* const values = matrix_.template values<T>();
+    const int64_t begin = matrix_.row_offsets()[row], end = matrix_.row_offsets()[row + 1];
+    const auto width = static_cast<int32_t>(planned_.columns.size());
+    if (width * kEntriesOfSearch < end - begin) {
+      const int32_t* at = indexes + begin;
+      for (int32_t k = 0; k < width; ++k) {
+        const int32_t column = planned_.columns[static_cast<size_t>(k)];
+        at = std::lower_bound(at, indexes + end, column);
+        if (at != indexes + end && *at == column && values[at - indexes] != 0) visit(k, values[at - indexes]);
+      }
+      return;
+    }
+    for (int64_t e = begin; e < end; ++e)
+      if (const int32_t k = place_of[static_cast<size_t>(indexes[e])]; k >= 0 && values[e] != 0)
+        visit(k, values[e]);
+  }
+
+  // The columns of a CSR matrix.
+  Result<Matrix> EntriesOfColumns() const {
+    const int64_t rows = matrix_.rows();
+    std::vector<int32_t> place_of(static_cast<size_t>(matrix_.columns()), -1);
+    for (size_t k = 0; k < planned_.columns.size(); ++k)
+      place_of[static_cast<size_t>(planned_.columns[k])] = static_cast<int32_t>(k);
+    std::vector<int64_t> counts(static_cast<size_t>(rows), 0);
+    ParallelFor(rows, kBlockRows, [&](int64_t begin, int64_t end) {
+      for (int64_t row = begin; row < end; ++row)
+        ForEntries(row, place_of, [&](int32_t, T) { ++counts[static_cast<size_t>(row)]; });
+    });
+    HEDDLE_ASSIGN_OR_RETURN(Matrix entries, SparseOfCounts(static_cast<int64_t>(planned_.columns.size()),
+                                                           counts, matrix_.element_type()));
+    ParallelFor(rows, kBlockRows, [&](int64_t begin, int64_t end) {
+      for (int64_t row = begin; row < end; ++row) {
+        int64_t at = entries.row_offsets()[row];
+        ForEntries(row, place_of, [&](int32_t k, T value) {
+          entries.mutable_column_indexes()[at] = k;
+          entries.mutable_values<T>()[at++] = Canonical(value);
+        });
+      }
+    });
+    return entries;
   }
 
   const Matrix& matrix_;

@@ -60,19 +60,24 @@ TEST(AppendGroupsTest, GroupsOfAnyKindAreJoined) {
 }
 
 TEST(AppendGroupsTest, DictionariesAndEncodingsStayWhatTheyAre) {
-  const Matrix cells = testing::FewDifferent(3000, 4, Small);
-  for (const Encoding encoding : {Encoding::kDenseCodes, Encoding::kDefault, Encoding::kRuns}) {
-    const Matrix a = EncodedMatrix(cells, SingleGroups(4, encoding));
-    const Matrix b = EncodedMatrix(*ToDense(a.Rows(0, 2000)), SingleGroups(4, encoding));
-    const Matrix again = Appended({a.Rows(3, 900), a, a.Rows(0, 10)});
-    const Matrix joined = Appended({a, b.Rows(1, 1777)});
-    for (size_t g = 0; g < 4; ++g) {
-      EXPECT_EQ(again.groups().groups[g].encoding, encoding);
-      EXPECT_EQ(again.groups().groups[g].dictionary.data<void>(),
-                a.groups().groups[g].dictionary.data<void>());
-      EXPECT_EQ(joined.groups().groups[g].encoding, encoding);
-      EXPECT_EQ(joined.groups().groups[g].tuples(), a.groups().groups[g].tuples());
-    }
+  Matrix cells = *Matrix::Dense(3000, 3);
+  for (int64_t i = 0; i < 3000; ++i) {
+    double* const row = cells.mutable_data() + 3 * i;
+    row[0] = static_cast<double>(i * 7 % 5);
+    row[1] = i % 20 == 7 ? static_cast<double>(i % 4) : 0;
+    row[2] = static_cast<double>(i / 300);
+  }
+  const std::vector<testing::EncodedGroup> plan = {{.columns = {0}},
+                                                   {.columns = {1}, .encoding = Encoding::kDefault},
+                                                   {.columns = {2}, .encoding = Encoding::kRuns}};
+  const Matrix a = EncodedMatrix(cells, plan), b = EncodedMatrix(*ToDense(a.Rows(0, 2000)), plan);
+  const Matrix again = Appended({a.Rows(3, 900), a, a.Rows(0, 10)}), joined = Appended({a, b.Rows(1, 1777)});
+  for (size_t g = 0; g < plan.size(); ++g) {
+    const ColumnGroup& group = a.groups().groups[g];
+    EXPECT_EQ(again.groups().groups[g].encoding, group.encoding);
+    EXPECT_EQ(again.groups().groups[g].dictionary.data<void>(), group.dictionary.data<void>());
+    EXPECT_EQ(joined.groups().groups[g].encoding, group.encoding);
+    EXPECT_EQ(joined.groups().groups[g].tuples(), group.tuples());
   }
   // Constants, of one kind or of two.
   const auto constant = [](double value, int64_t rows) {

@@ -326,7 +326,7 @@ TEST(CodesCatalogTest, OperatorsThatReadCodesAreKnownHere) {
                                         "rbind",    "removeEmpty", "order",         "quantile",
                                         "median",   "unique",      "countDistinct", "countDistinctApprox",
                                         "nrow",     "ncol",        "length",        "as.matrix",
-                                        "contains", "table",       "aggregate"};
+                                        "contains", "table",       "aggregate",     "indexAssign"};
   for (const Operator* op : AllOperators()) {
     const bool is_elsewhere =
         op->kind == OperatorKind::kProduct || op->name.starts_with("fused") || op->name.ends_with("compress");
