@@ -8,8 +8,8 @@
 #include <optional>
 
 #include "ops/base/parallel.h"
-#include "ops/cells/move_cells.h"
 #include "ops/cells/tuple_tables.h"
+#include "ops/compressed/entries_of_columns.h"
 #include "ops/compressed/plan_groups.h"
 
 namespace heddle::ops {
@@ -349,56 +349,8 @@ class GroupMaker {
       });
       return group;
     }
-    HEDDLE_ASSIGN_OR_RETURN(group.dictionary, EntriesOfColumns());
+    HEDDLE_ASSIGN_OR_RETURN(group.dictionary, EntriesOfColumns<T>(matrix_, planned_.columns));
     return group;
-  }
-
-  // visit(k, value) for the entries of a row of a CSR matrix that are in column k of the group: by looking
-  // for the columns, or at the entries, whichever are fewer.
-  template <typename Visit>
-  void ForEntries(int64_t row, const std::vector<int32_t>& place_of, const Visit& visit) const {
-    constexpr int64_t kEntriesOfSearch = 4;
-    const int32_t* const indexes = matrix_.column_indexes();
-    const T* const values = matrix_.template values<T>();
-    const int64_t begin = matrix_.row_offsets()[row], end = matrix_.row_offsets()[row + 1];
-    const auto width = static_cast<int32_t>(planned_.columns.size());
-    if (width * kEntriesOfSearch < end - begin) {
-      const int32_t* at = indexes + begin;
-      for (int32_t k = 0; k < width; ++k) {
-        const int32_t column = planned_.columns[static_cast<size_t>(k)];
-        at = std::lower_bound(at, indexes + end, column);
-        if (at != indexes + end && *at == column && values[at - indexes] != 0) visit(k, values[at - indexes]);
-      }
-      return;
-    }
-    for (int64_t e = begin; e < end; ++e)
-      if (const int32_t k = place_of[static_cast<size_t>(indexes[e])]; k >= 0 && values[e] != 0)
-        visit(k, values[e]);
-  }
-
-  // The columns of a CSR matrix.
-  Result<Matrix> EntriesOfColumns() const {
-    const int64_t rows = matrix_.rows();
-    std::vector<int32_t> place_of(static_cast<size_t>(matrix_.columns()), -1);
-    for (size_t k = 0; k < planned_.columns.size(); ++k)
-      place_of[static_cast<size_t>(planned_.columns[k])] = static_cast<int32_t>(k);
-    std::vector<int64_t> counts(static_cast<size_t>(rows), 0);
-    ParallelFor(rows, kBlockRows, [&](int64_t begin, int64_t end) {
-      for (int64_t row = begin; row < end; ++row)
-        ForEntries(row, place_of, [&](int32_t, T) { ++counts[static_cast<size_t>(row)]; });
-    });
-    HEDDLE_ASSIGN_OR_RETURN(Matrix entries, SparseOfCounts(static_cast<int64_t>(planned_.columns.size()),
-                                                           counts, matrix_.element_type()));
-    ParallelFor(rows, kBlockRows, [&](int64_t begin, int64_t end) {
-      for (int64_t row = begin; row < end; ++row) {
-        int64_t at = entries.row_offsets()[row];
-        ForEntries(row, place_of, [&](int32_t k, T value) {
-          entries.mutable_column_indexes()[at] = k;
-          entries.mutable_values<T>()[at++] = Canonical(value);
-        });
-      }
-    });
-    return entries;
   }
 
   const Matrix& matrix_;
