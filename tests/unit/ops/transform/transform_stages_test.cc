@@ -151,6 +151,47 @@ TEST(TransformStagesTest, LargeMatricesStayInColumnGroups) {
   }
 }
 
+// In programs of floats dictionaries are rounded as cells are. A zero has a sign in dense results alone, also
+// one that rounding makes.
+TEST(TransformStagesTest, DictionariesAreRoundedAndZerosHaveSignsAsInCells) {
+  constexpr int64_t kRows = 400'000;
+  std::vector<double> numbers;
+  std::vector<int64_t> keys;
+  for (int64_t i = 0; i < kRows; ++i) {
+    numbers.push_back(std::vector<double>{0.1, -1e-300, 1e300, -0.0, kNan}[static_cast<size_t>(i % 5)]);
+    keys.push_back(i % 7);
+  }
+  const Frame frame = NamedFrame({*Column::OfDoubles(numbers), *Column::OfIntegers(keys)}, {"a", "b"});
+  for (const auto& [spec, type] :
+       std::vector<std::pair<const char*, ElementType>>{{"{recode: [b]}", ElementType::kFloat64},
+                                                        {"{recode: [b]}", ElementType::kFloat32},
+                                                        {"{dummycode: [b]}", ElementType::kFloat64},
+                                                        {"{dummycode: [b]}", ElementType::kFloat32}}) {
+    std::vector<Matrix> made;
+    for (const bool by_groups : {false, true}) {
+      Invocation call("transformencode", {Value(frame), Text(spec)},
+                      by_groups ? kOfGroups : testing::Attributes());
+      std::vector<ValueInfo> infos = *call.InferWith(call.scalars);
+      infos[0].element_type = type;
+      call.SetInfos(infos);
+      std::vector<const Value*> inputs = {&*call.inputs[0], &*call.inputs[1]};
+      std::vector<Value> results(2);
+      ASSERT_TRUE(CatalogKernels()
+                      .Run({.node = call.node,
+                            .inputs = inputs,
+                            .input_infos = call.infos,
+                            .context = call.context,
+                            .op = call.op},
+                           results)
+                      .ok());
+      made.push_back(results[0].matrix());
+      EXPECT_EQ(made.back().IsCompressed(), by_groups);
+      EXPECT_EQ(made.back().element_type(), type);
+    }
+    EXPECT_TRUE(Matrix::SameCells(*ToDense(made[0]), *ToDense(made[1])));
+  }
+}
+
 // As many places as dictionaries of dummies pay for, and more; and rows of an embedding.
 TEST(TransformStagesTest, ManyDummiesAndVectorsShareDictionaries) {
   constexpr int64_t kRows = 100'000;
