@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "compiler/optimize/storage.h"
 #include "compiler/optimize/verify_program.h"
 #include "compiler/rules/rules.h"
 #include "core/programs/for_each_block.h"
@@ -33,6 +34,7 @@ constexpr Pass kPasses[] = {
     {"remove-dead", RemoveDeadNodes, nullptr, "sweeps what the others left behind"},
     {"remove-unread", nullptr, RemoveUnreadAssignments, "what only a dead branch or node read is unread"},
     {"compress-loops", nullptr, CompressBeforeLoops, "on the final operators of loops"},
+    {"compress-where-made", nullptr, CompressWhereMade, "on every compress() that there is"},
     {"split-sums", nullptr, SplitSums, "on the final blocks: nothing joins the parts again"},
     {"mark-dead", nullptr, MarkDeadVariables, "last: describes the final blocks"},
 };

@@ -17,6 +17,13 @@ bool ChangesStorage(const Node& node);
 /// True for compress().
 bool Compresses(const Node& node);
 
+/// Attribute of operators that make a matrix from a frame: TRUE where compress() is the one to read it, so
+/// that they may make column groups instead of cells.
+constexpr std::string_view kCompressed = "compressed";
+/// The pass that sets it (compress_where_made.cc): compress() stands in the same block, or in one behind it.
+/// Keeps bits. Needs: types.
+Status CompressWhereMade(Program* program);
+
 /// True for while, for and parfor.
 bool IsLoop(const Block& block);
 

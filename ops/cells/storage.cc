@@ -9,6 +9,7 @@
 
 #include "core/values/column_groups.h"
 #include "ops/base/parallel.h"
+#include "ops/cells/decode_sparse.h"
 #include "ops/cells/decode_tile.h"
 #include "ops/cells/move_cells.h"
 
@@ -90,6 +91,7 @@ Result<Matrix> AsDense(const Matrix& x) {
 }
 
 Result<Matrix> AsSparse(const Matrix& x) {
+  if (x.IsCompressed()) return SparseRows(x).DecodeAll();
   if (!x.IsDense() || x.element_type() != ElementType::kFloat64 || x.cells() == 0) return ToSparse(x);
   const int64_t n = x.columns();
   std::vector<int64_t> counts(static_cast<size_t>(x.rows()));

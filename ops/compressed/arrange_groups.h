@@ -28,11 +28,6 @@ Result<std::optional<Matrix>> GatherGroupColumns(const Matrix& x, std::span<cons
 /// compressed ones are views of other rows, or of some rows beside matrices that are not compressed.
 Result<std::optional<Matrix>> JoinGroups(std::span<const Matrix> parts);
 
-/// Compressed matrices below each other: codes of all, where each group of the first has the columns, the
-/// encoding and the dictionary of the same group of the others; nullopt elsewhere. Neighbouring views of one
-/// matrix are a view of it.
-Result<std::optional<Matrix>> AppendGroups(std::span<const Matrix> parts);
-
 /// The rows of a compressed matrix named by `rows` (0-based, repeats allowed), in that order.
 Result<Matrix> GatherGroupRows(const Matrix& x, std::span<const int64_t> rows, const KernelContext& context);
 

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include <memory>
 #include <optional>
@@ -9,7 +8,6 @@
 #include "core/environment/clock.h"
 #include "core/memory/counted_heap.h"
 #include "ops/base/arguments.h"
-#include "ops/base/cpu.h"
 #include "ops/base/stages.h"
 #include "ops/cells/storage.h"
 #include "ops/compressed/compression_records.h"
@@ -22,20 +20,10 @@ namespace {
 // (docs/performance.md).
 constexpr double kReadsOfCompressing = 25;
 
-// Of the machine, all cores together; where the system does not say, that of a large processor.
-int64_t LastLevelCacheBytes() {
-  static const int64_t bytes = sysconf(_SC_LEVEL3_CACHE_SIZE);
-  return bytes > 0 ? bytes : int64_t{64} << 20;
-}
-
 Result<ValueInfo> InferSame(const InferContext& context) {
   if (!context.inputs.empty() && context.inputs[0].IsFrame()) return context.inputs[0];
   HEDDLE_RETURN_IF_ERROR(RequireMatrix(context, 0, "argument 1"));
   return context.inputs[0];
-}
-
-std::string PlaceOf(const Node& node) {
-  return fmt::format("line {} of {}", node.position.line, node.position.file);
 }
 
 RowRule ByRows(const Node&, std::span<const ValueInfo>) { return RowRule::kRowWise; }
@@ -48,14 +36,13 @@ Cost CostOfCompressing(const Node&, std::span<const ValueInfo> inputs) {
 
 // Why the matrix is not even looked at; "" where it is.
 std::string WhyNotPlanned(const Matrix& x, const Scalar* reads) {
-  if (x.bytes() <= SecondLevelCacheBytes()) return "it fits in the cache of a core";
+  if (std::string why = WhyTooSmall(x.bytes(), reads); !why.empty()) return why;
   // A plan has a few numbers of every cell of the sample, zeros too.
   constexpr double kBytesOfSampledCell = 24;
   if (x.IsSparse() && kBytesOfSampledCell * static_cast<double>(SampledRows(x.rows()).size()) *
                               static_cast<double>(x.columns()) >
                           static_cast<double>(x.bytes()))
     return "its rows are too wide to be sampled";
-  if (reads != nullptr && x.bytes() <= LastLevelCacheBytes()) return "it fits in the last-level cache";
   return "";
 }
 

@@ -8,8 +8,9 @@
 #include <optional>
 
 #include "ops/base/parallel.h"
+#include "ops/cells/tuple_tables.h"
+#include "ops/compressed/entries_of_columns.h"
 #include "ops/compressed/plan_groups.h"
-#include "ops/compressed/tuple_tables.h"
 
 namespace heddle::ops {
 namespace {
@@ -77,7 +78,7 @@ class DenseRows {
   std::vector<T> decoded_;
 };
 
-// The cells of some columns, row by row.
+// The cells of some columns of a dense matrix, row by row.
 template <typename T>
 class Tuples {
  public:
@@ -87,24 +88,9 @@ class Tuples {
   template <typename Visit>
   void ForRows(int64_t begin, int64_t end, Visit visit) {
     std::vector<T> tuple(columns_.size());
-    if (!matrix_.IsSparse()) {
-      for (int64_t i = begin; i < end; ++i) {
-        const T* row = matrix_.data<T>() + i * matrix_.columns();
-        for (size_t k = 0; k < columns_.size(); ++k) tuple[k] = Canonical(row[columns_[k]]);
-        visit(i, tuple.data());
-      }
-      return;
-    }
     for (int64_t i = begin; i < end; ++i) {
-      const int32_t* at = matrix_.column_indexes() + matrix_.row_offsets()[i];
-      const int32_t* last = matrix_.column_indexes() + matrix_.row_offsets()[i + 1];
-      for (size_t k = 0; k < columns_.size(); ++k) {
-        at = std::lower_bound(at, last, columns_[k]);
-        tuple[k] = at != last && *at == columns_[k]
-                       ? Canonical(matrix_.values<T>()[at - matrix_.column_indexes()])
-                       : T{0};
-        if (tuple[k] == 0) tuple[k] = 0;  // The sign of a zero means nothing here.
-      }
+      const T* row = matrix_.data<T>() + i * matrix_.columns();
+      for (size_t k = 0; k < columns_.size(); ++k) tuple[k] = Canonical(row[columns_[k]]);
       visit(i, tuple.data());
     }
   }
@@ -353,7 +339,6 @@ class GroupMaker {
     group.encoding = Encoding::kUncompressed;
     group.columns = planned_.columns;
     const int64_t width = group.width();
-    Tuples<T> tuples(matrix_, planned_.columns);
     if (!matrix_.IsSparse()) {
       HEDDLE_ASSIGN_OR_RETURN(group.dictionary, Matrix::Dense(matrix_.rows(), width, matrix_.element_type()));
       T* cells = group.dictionary.template mutable_data<T>();
@@ -364,22 +349,7 @@ class GroupMaker {
       });
       return group;
     }
-    int64_t entries = 0;
-    tuples.ForRows(0, matrix_.rows(), [&](int64_t, const T* tuple) {
-      entries += width - std::count(tuple, tuple + width, T{0});
-    });
-    HEDDLE_ASSIGN_OR_RETURN(group.dictionary,
-                            Matrix::Sparse(matrix_.rows(), width, entries, matrix_.element_type()));
-    Matrix& sparse = group.dictionary;
-    int64_t at = 0;
-    tuples.ForRows(0, matrix_.rows(), [&](int64_t row, const T* tuple) {
-      for (int64_t k = 0; k < width; ++k) {
-        if (tuple[k] == 0) continue;
-        sparse.mutable_column_indexes()[at] = static_cast<int32_t>(k);
-        sparse.template mutable_values<T>()[at++] = tuple[k];
-      }
-      sparse.mutable_row_offsets()[row + 1] = at;
-    });
+    HEDDLE_ASSIGN_OR_RETURN(group.dictionary, EntriesOfColumns<T>(matrix_, planned_.columns));
     return group;
   }
 

@@ -2,12 +2,21 @@
 #include "ops/compressed/compression_records.h"
 
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <array>
 
+#include "ops/base/cpu.h"
+
 namespace heddle::ops {
 namespace {
+
+// Of the machine, all cores together; where the system does not say, that of a large processor.
+int64_t LastLevelCacheBytes() {
+  static const int64_t bytes = sysconf(_SC_LEVEL3_CACHE_SIZE);
+  return bytes > 0 ? bytes : int64_t{64} << 20;
+}
 
 std::string Amount(int64_t bytes) {
   const auto number = static_cast<double>(bytes);
@@ -42,6 +51,16 @@ std::string GroupsText(const ColumnGroups& groups) {
     if (sum.tuples > 0) text += fmt::format(" ({})", Counted(sum.tuples, "tuple"));
   }
   return text;
+}
+
+std::string WhyTooSmall(int64_t bytes, const Scalar* reads) {
+  if (bytes <= SecondLevelCacheBytes()) return "it fits in the cache of a core";
+  if (reads != nullptr && bytes <= LastLevelCacheBytes()) return "it fits in the last-level cache";
+  return "";
+}
+
+std::string PlaceOf(const Node& node) {
+  return fmt::format("line {} of {}", node.position.line, node.position.file);
 }
 
 std::string BytesText(const CompressionRecord& record) {

@@ -25,6 +25,11 @@ struct CompressionRecord {
   std::string why_not;      ///< Of the last call that made none.
 };
 
+/// Why a matrix of so many bytes is not compressed, small as it is; "" where it is large enough. `reads`: how
+/// often it will be read, if somebody knows.
+std::string WhyTooSmall(int64_t bytes, const Scalar* reads);
+/// "line 3 of x.dml".
+std::string PlaceOf(const Node& node);
 /// "2 columns in 1 group DDC (40 tuples), 1 column in 1 group UNCOMPRESSED": by encoding.
 std::string GroupsText(const ColumnGroups& groups);
 /// "80.0 MB to 9.8 MB (8.2 times smaller) in 0.041 s: 3 columns in ...", or "as it is: " and why.

@@ -9,8 +9,8 @@
 
 #include "core/hash.h"
 #include "ops/base/parallel.h"
+#include "ops/cells/tuple_tables.h"
 #include "ops/compressed/distinct.h"
-#include "ops/compressed/tuple_tables.h"
 
 namespace heddle::ops {
 namespace {

@@ -10,6 +10,7 @@
 
 #include "core/values/panels.h"
 #include "ops/base/parallel.h"
+#include "ops/cells/decode_sparse.h"
 #include "ops/cells/storage.h"
 #include "ops/cells/stored_inputs.h"
 #include "ops/frame/row_pieces.h"
@@ -39,6 +40,7 @@ class TiledCall {
     int64_t widest = is_reduced ? 1 : call_.node.info.shape.columns;
     rows_ = call_.row_end - call_.row_begin;
     by_rows_.assign(call_.inputs.size(), false);
+    sparse_rows_.resize(call_.inputs.size());
     for (size_t i = 0; i < call_.inputs.size(); ++i) {
       const Value* const input = call_.inputs[i];
       if (input == nullptr || input->IsScalar() ||
@@ -47,7 +49,7 @@ class TiledCall {
       if (input->IsPanels() || input->shape().rows != rows_) return false;
       by_rows_[i] = true;
       has_rows_ = has_rows_ || IsCompressed(input);
-      widest = std::max(widest, input->shape().columns);
+      widest = std::max(widest, WidthOf(i));
     }
     const int64_t unit = is_reduced ? Granule(call_.total_rows) : 1;
     height_ = std::max<int64_t>(1, kTileCells / std::max<int64_t>(widest, 1) / unit) * unit;
@@ -76,6 +78,16 @@ class TiledCall {
   }
 
  private:
+  // How many cells of a row of input i take up the cache.
+  int64_t WidthOf(size_t i) {
+    const Shape shape = call_.inputs[i]->shape();
+    if (!IsCompressed(call_.inputs[i]) || StorageFor(op_, call_, i) != Storage::kCsr) return shape.columns;
+    auto rows = std::make_unique<SparseRows>(call_.inputs[i]->matrix());
+    if (!rows->HasFewEntries()) return shape.columns;
+    sparse_rows_[i] = std::move(rows);
+    return static_cast<int64_t>(2 * sparse_rows_[i]->EntriesOfRow()) + 1;
+  }
+
   int64_t Tiles() const { return CeilDivide(rows_, height_); }
 
   Result<Value> RunTile(Phase phase, int64_t tile) const {
@@ -86,6 +98,12 @@ class TiledCall {
     std::vector<const Value*> inputs = whole_;
     for (size_t i = 0; i < inputs.size(); ++i) {
       if (!by_rows_[i]) continue;
+      if (sparse_rows_[i] != nullptr) {
+        HEDDLE_ASSIGN_OR_RETURN(Matrix decoded, sparse_rows_[i]->Decode(begin, end));
+        rows[i] = Value(std::move(decoded));
+        inputs[i] = &rows[i];
+        continue;
+      }
       HEDDLE_ASSIGN_OR_RETURN(rows[i], SliceRows(*call_.inputs[i], begin, end));
       if (IsCompressed(&rows[i])) {
         // Cells of a tile are in the cache: to count them there costs less than in all dictionaries.
@@ -179,6 +197,7 @@ class TiledCall {
   int64_t height_ = 1;
   std::vector<const Value*> whole_;  // What every tile reads, by inputs; nullptr: rows, or nothing.
   std::vector<Storage> storages_;    // In which the inputs are decoded.
+  std::vector<std::unique_ptr<SparseRows>> sparse_rows_;  // Of inputs whose rows are decoded as CSR.
   std::vector<std::unique_ptr<Value>> decoded_;
 };
 

@@ -7,6 +7,7 @@
 #include <memory>
 #include <vector>
 
+#include "core/values/column_groups.h"
 #include "core/values/panels.h"
 #include "ops/base/parallel.h"
 #include "ops/base/stages.h"
@@ -98,6 +99,26 @@ class WidenedInputs {
   std::vector<const Value*> pointers_;
 };
 
+// The cells of dictionaries are rounded, of those that several groups share once. Where rounding makes a zero
+// of a value of the format kSparse, it has no sign.
+Result<Matrix> NarrowGroups(const Matrix& matrix, Format format) {
+  auto groups = std::make_shared<ColumnGroups>(matrix.groups());
+  groups->element_type = ElementType::kFloat32;
+  std::map<const void*, Matrix> narrowed;
+  for (ColumnGroup& group : groups->groups) {
+    if (group.encoding == Encoding::kEmpty) continue;
+    Matrix& cells = narrowed[group.dictionary.data<void>()];
+    if (cells.shape() != group.dictionary.shape()) {
+      HEDDLE_ASSIGN_OR_RETURN(cells, Narrow(group.dictionary));
+      float* const numbers = cells.mutable_data<float>();
+      for (int64_t k = 0; format == Format::kSparse && cells.IsDense() && k < cells.cells(); ++k)
+        numbers[k] += 0.0F;
+    }
+    group.dictionary = cells;
+  }
+  return Matrix::OfGroups(std::move(groups)).Rows(matrix.first_row(), matrix.first_row() + matrix.rows());
+}
+
 Status NarrowResults(const KernelCall& call, std::span<Value> results) {
   if (call.phase == Phase::kPartial) return OkStatus();
   const bool is_between = call.phase == Phase::kStage &&
@@ -106,7 +127,9 @@ Status NarrowResults(const KernelCall& call, std::span<Value> results) {
   const std::span<const ValueInfo> infos = ResultsOf(call.node);
   for (size_t i = 0; i < results.size(); ++i) {
     if (!results[i].IsMatrix() || infos[i].element_type == ElementType::kFloat64) continue;
-    HEDDLE_ASSIGN_OR_RETURN(Matrix narrow, Narrow(results[i].matrix()));
+    const Matrix& made = results[i].matrix();
+    const bool is_narrowed = made.IsCompressed() && made.element_type() == ElementType::kFloat64;
+    HEDDLE_ASSIGN_OR_RETURN(Matrix narrow, is_narrowed ? NarrowGroups(made, infos[i].format) : Narrow(made));
     results[i] = Value(std::move(narrow));
   }
   return OkStatus();

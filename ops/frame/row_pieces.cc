@@ -1,10 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ops/frame/row_pieces.h"
 
+#include <algorithm>
 #include <cstring>
+#include <optional>
 #include <vector>
 
 #include "ops/base/parallel.h"
+#include "ops/cells/append_groups.h"
+#include "ops/cells/storage.h"
 #include "ops/frame/arrange.h"
 #include "ops/frame/stack_rows.h"
 
@@ -54,6 +58,16 @@ Result<Value> JoinSparse(const std::vector<Matrix>& pieces, int64_t rows, int64_
   return Value(std::move(whole));
 }
 
+// Where all are compressed, so is the whole.
+Result<std::optional<Matrix>> JoinedGroups(std::span<const Value* const> inputs) {
+  std::vector<Matrix> pieces;
+  for (const Value* input : inputs) {
+    if (!input->matrix().IsCompressed()) return std::optional<Matrix>();
+    pieces.push_back(input->matrix());
+  }
+  return AppendGroups(pieces);
+}
+
 Result<Value> JoinMatrices(std::span<const Value* const> inputs) {
   std::vector<Matrix> pieces;
   const Value* empty = nullptr;
@@ -68,6 +82,8 @@ Result<Value> JoinMatrices(std::span<const Value* const> inputs) {
   }
   if (pieces.empty()) return *empty;
   if (pieces.size() == 1) return Value(std::move(pieces[0]));
+  HEDDLE_ASSIGN_OR_RETURN(std::optional<Matrix> joined, JoinedGroups(inputs));
+  if (joined) return Value(*std::move(joined));
   const Matrix& first = pieces[0];
   for (Matrix& piece : pieces) {
     if (piece.columns() != first.columns() || piece.element_type() != first.element_type()) {
@@ -130,11 +146,14 @@ Result<Value> JoinRowsAs(std::span<const Value* const> inputs, const ValueInfo& 
     HEDDLE_ASSIGN_OR_RETURN(Frame whole, BelowEachOther(pieces, info.schema));
     return Value(std::move(whole));
   }
+  const auto is_matrix = [](const Value* input) { return input != nullptr && input->IsMatrix(); };
+  if (!info.IsMatrix() || !std::all_of(inputs.begin(), inputs.end(), is_matrix)) return JoinRows(inputs);
+  HEDDLE_ASSIGN_OR_RETURN(std::optional<Matrix> joined, JoinedGroups(inputs));
+  if (joined) return Value(*std::move(joined));
   std::vector<Value> stored;
   for (const Value* input : inputs) {
-    if (input == nullptr || !input->IsMatrix() || !info.IsMatrix()) return JoinRows(inputs);
     HEDDLE_ASSIGN_OR_RETURN(
-        Matrix piece, info.format == Format::kSparse ? ToSparse(input->matrix()) : ToDense(input->matrix()));
+        Matrix piece, info.format == Format::kSparse ? AsSparse(input->matrix()) : AsDense(input->matrix()));
     stored.emplace_back(std::move(piece));
   }
   std::vector<const Value*> pointers;

@@ -23,6 +23,7 @@
 #include "ops/frame/cast.h"
 #include "ops/frame/part_failures.h"
 #include "ops/frame/row_pieces.h"
+#include "ops/index/assign_codes.h"
 #include "ops/index/index_stages.h"
 #include "ops/index/ranges.h"
 #include "ops/panels/view_panels.h"
@@ -453,6 +454,7 @@ constexpr Operator kOperators[] = {
      .input_use = IndexAssignInputUse,
      .staged = &kAssignFrameForm,
      .run = RunIndexAssign,
+     .run_compressed = AssignCodes,
      .may_fail = true,
      .updates = true,
      .takes_singles = TakesAnySingles,

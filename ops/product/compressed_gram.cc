@@ -12,6 +12,7 @@
 #include "core/values/panels.h"
 #include "ops/base/parallel.h"
 #include "ops/cells/code_units.h"
+#include "ops/cells/decode_sparse.h"
 #include "ops/elementwise/widened_rows.h"
 #include "ops/product/compressed_products.h"
 #include "ops/product/matmul_gemm.h"
@@ -56,6 +57,7 @@ class ByteColumns {
 
   // False where sums of `rows` rows might be rounded, or another product is faster.
   bool Prepare(double rows, bool of_singles, bool skips_zeros) {
+    if (x_.columns() > kMostTileColumns) return false;
     std::vector<ExactUnits> units(columns_.size());
     for (const ColumnGroup& group : x_.groups().groups)
       for (int64_t k = 0; k < group.width(); ++k)
@@ -71,7 +73,7 @@ class ByteColumns {
       if (group.encoding == Encoding::kEmpty) continue;
       HoldsSingles(group.dictionary) ? AddGroup<float>(group, units) : AddGroup<double>(group, units);
     }
-    const auto planes = static_cast<double>(planes_), entries = EntriesOfRow(x_.groups());
+    const auto planes = static_cast<double>(planes_), entries = SparseRows(x_).EntriesOfRow();
     const bool is_wide = &simd::SelectedByteProducts() == &simd::kByteProductsVnni;
     const double most = is_wide ? kMostPlanesOfColumn : kMostPlanesOfColumnAvx2;
     return planes_ <= kMostPlanes && planes <= most * static_cast<double>(x_.columns()) + 8 &&

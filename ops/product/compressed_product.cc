@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "ops/base/parallel.h"
+#include "ops/cells/decode_sparse.h"
 #include "ops/cells/decode_tile.h"
 #include "ops/cells/storage.h"
 #include "ops/elementwise/single_precision.h"
@@ -265,16 +266,8 @@ Result<std::optional<Value>> InFormat(const KernelCall& call, Matrix result) {
 
 bool SkipsZeros(const KernelCall& call, size_t i) { return call.input_infos[i].format == Format::kSparse; }
 
-double EntriesOfRow(const ColumnGroups& groups) {
-  double entries = 0;
-  for (const ColumnGroup& group : groups.groups) {
-    if (group.encoding == Encoding::kEmpty) continue;
-    const auto width = static_cast<double>(group.width()), rows = static_cast<double>(groups.rows);
-    const bool has_zeros =
-        group.encoding == Encoding::kDefault && group.dictionary.Rows(0, 1).CountNonzeros() == 0;
-    entries += has_zeros ? width * static_cast<double>(group.codes.count()) / rows : width;
-  }
-  return entries;
+bool HasFewEntries(const KernelCall& call) {
+  return SkipsZeros(call) && SparseRows(call.inputs[0]->matrix()).HasFewEntries();
 }
 
 ExactUnits UnitsOfGroups(const ColumnGroups& groups) {
@@ -328,9 +321,7 @@ Result<std::optional<Value>> MultiplyCompressed(const KernelCall& call) {
                             }));
     return InFormat(call, std::move(result));
   }
-  const bool has_few_entries =
-      SkipsZeros(call) && kCellsOfEntry * EntriesOfRow(x.groups()) < static_cast<double>(n);
-  if (n > kMostTileColumns || (!is_narrow && has_few_entries) ||
+  if (n > kMostTileColumns || HasFewEntries(call) ||
       (SkipsZeros(call) && !simd::AllFinite(m.data(), m.cells())))
     return std::optional<Value>();
   if (!is_narrow) {

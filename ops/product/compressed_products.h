@@ -14,8 +14,6 @@
 // docs/numerics.md run along them.
 namespace heddle::ops {
 
-/// Multiply-adds of the packed product that take as long as one of an entry of a CSR row.
-constexpr double kCellsOfEntry = 8;
 /// Wider rows of tiles leave the caches.
 constexpr int64_t kMostTileColumns = 4096;
 
@@ -37,8 +35,8 @@ Result<std::optional<Value>> MultiplyByteColumns(const KernelCall& call, const T
 
 /// Whether X, input `i` of the call, is one of CSR, whose zeros are left out, also of 0 * Infinity.
 bool SkipsZeros(const KernelCall& call, size_t i = 0);
-/// Cells of a row that are not zero, about: SDC groups tell those that they have beside their defaults.
-double EntriesOfRow(const ColumnGroups& groups);
+/// Whether X, the first input, is one of CSR whose rows have so few entries that they are decoded as such.
+bool HasFewEntries(const KernelCall& call);
 /// Of all columns of X.
 ExactUnits UnitsOfGroups(const ColumnGroups& groups);
 /// Whether sums of `terms` products of numbers of such units and cells of dense doubles are exact. Looks at

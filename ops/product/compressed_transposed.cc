@@ -365,9 +365,7 @@ Result<std::optional<Value>> MultiplyTransposedCompressed(const KernelCall& call
     // Wider results are computed in tiles, and rows of few entries as CSR.
     const bool fits = order.reduction.width <= kMostProducts && !order.single && !HoldsSingles(x) &&
                       (order.symmetric || (given.IsDense() && !SkipsZeros(call, 0) && !SkipsZeros(call, 1)));
-    const bool has_few_entries =
-        SkipsZeros(call) && kCellsOfEntry * EntriesOfRow(x.groups()) < static_cast<double>(x.columns());
-    if (!fits || has_few_entries) return std::optional<Value>();
+    if (!fits || HasFewEntries(call)) return std::optional<Value>();
     HEDDLE_ASSIGN_OR_RETURN(Matrix nodes, AddProducts(call, x, given, order));
     if (call.phase == Phase::kPartial && order.symmetric) {
       HEDDLE_ASSIGN_OR_RETURN(nodes, PackTriangles(nodes, order.n));
@@ -386,7 +384,8 @@ Result<std::optional<Value>> MultiplyTransposedCompressed(const KernelCall& call
                             }));
     return std::optional<Value>(std::move(result));
   }
-  if (x.columns() > kMostTileColumns || (SkipsZeros(call) && !simd::AllFinite(y.data(), y.cells())))
+  if (x.columns() > kMostTileColumns || HasFewEntries(call) ||
+      (SkipsZeros(call) && !simd::AllFinite(y.data(), y.cells())))
     return std::optional<Value>();
   Matrix nodes;
   if (HoldsSingles(x)) {

@@ -11,6 +11,7 @@
 #include "ops/base/parallel.h"
 #include "ops/base/row_rules.h"
 #include "ops/catalog.h"
+#include "ops/cells/append_groups.h"
 #include "ops/cells/join_columns.h"
 #include "ops/cells/move_cells.h"
 #include "ops/cells/storage.h"
@@ -296,7 +297,7 @@ Result<std::optional<Value>> RunBindOfCodes(const KernelCall& call, bool columns
     HEDDLE_ASSIGN_OR_RETURN(const Matrix sparse, AsSparse(parts.back()));
     HEDDLE_ASSIGN_OR_RETURN(parts.back(), AsDense(sparse));
   }
-  if (!LengthsOf(call, columns).ok() || (!columns && !parts[0].IsCompressed())) return nothing;
+  if (!LengthsOf(call, columns).ok()) return nothing;
   HEDDLE_ASSIGN_OR_RETURN(std::optional<Matrix> result, columns ? JoinGroups(parts) : AppendGroups(parts));
   if (!result || !DictionariesPay(*result)) return nothing;
   return std::optional<Value>(*std::move(result));

@@ -18,6 +18,7 @@
 #include "ops/compressed/fold_columns.h"
 #include "ops/compressed/occurring_cells.h"
 #include "ops/select/select_operators.h"
+#include "ops/select/table_codes.h"
 #include "ops/select/table_entries.h"
 #include "ops/select/table_stages.h"
 
@@ -118,11 +119,10 @@ Result<Value> RunOneHot(const KernelCall& call, Shape shape, double weight) {
 }
 
 // The one-hot rows of a compressed column: its codes, and a row of the table for each of its tuples.
-Result<std::optional<Value>> RunTableOfCodes(const KernelCall& call) {
+Result<std::optional<Value>> RunOneHotOfCodes(const KernelCall& call) {
   const std::optional<Value> nothing;
   const Value& keys = *call.inputs[kB];
-  if (call.inputs[kA]->matrix().IsCompressed() || !keys.IsMatrix() || !keys.matrix().IsCompressed())
-    return nothing;
+  if (!keys.IsMatrix() || !keys.matrix().IsCompressed()) return nothing;
   const Matrix &a = call.inputs[kA]->matrix(), &b = keys.matrix();
   const Result<TableInput> w = KeysOrWeightsOf(call, kW);
   const Result<int64_t> rows = GivenSize(call, kD1, "the number of rows", a.rows()),
@@ -160,6 +160,16 @@ Result<std::optional<Value>> RunTableOfCodes(const KernelCall& call) {
   HEDDLE_ASSIGN_OR_RETURN(dummies.dictionary, ToElementType(dictionary, table->element_type));
   return std::optional<Value>(
       Matrix::OfGroups(std::move(table)).Rows(b.first_row(), b.first_row() + b.rows()));
+}
+
+Result<std::optional<Value>> RunTableOfCodes(const KernelCall& call) {
+  if (!call.inputs[kA]->matrix().IsCompressed()) return RunOneHotOfCodes(call);
+  const Result<int64_t> rows = GivenSize(call, kD1, "the number of rows", kUnknown),
+                        columns = GivenSize(call, kD2, "the number of columns", kUnknown);
+  if (!rows.ok() || !columns.ok() || KeepsRows(call.node) ||
+      call.node.info.element_type != ElementType::kFloat64)
+    return std::optional<Value>();
+  return TableOfJointCounts(call, {*rows, *columns});
 }
 
 Result<Value> RunTable(const KernelCall& call) {

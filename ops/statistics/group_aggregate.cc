@@ -16,6 +16,7 @@
 #include "ops/cells/storage.h"
 #include "ops/reduction/payload_parts.h"
 #include "ops/simd/aggregate.h"
+#include "ops/statistics/group_codes.h"
 #include "ops/statistics/group_lists.h"
 #include "ops/statistics/group_panels.h"
 #include "ops/statistics/group_payload.h"
@@ -193,17 +194,19 @@ Result<Value> RunPartial(const KernelCall& call, const GroupPayload& payload, co
   return ListOfGroups(cells, payload);
 }
 
-// The rows as they lie, without sorting them by group; nullopt where that does not pay, and where a sum may
+RowsOfAll RowsOf(const KernelCall& call) {
+  const int64_t rows = call.inputs[kTarget]->matrix().rows();
+  return call.phase == Phase::kPartial ? RowsOfAll{call.row_begin, call.row_end, call.total_rows}
+                                       : RowsOfAll{0, rows, rows};
+}
+
+// The results, or the list of nodes of phase kPartial; nullopt where there are no nodes, and where a sum may
 // have left the range of doubles.
-Result<std::optional<Value>> RunByPanels(const KernelCall& call, const GroupPayload& payload, int64_t most,
-                                         const double* weights) {
+Result<std::optional<Value>> ResultOfNodes(const KernelCall& call, const GroupPayload& payload, int64_t most,
+                                           const std::optional<std::vector<PayloadsOfGroups>>& nodes) {
+  if (!nodes) return std::optional<Value>();
   const Matrix& x = call.inputs[kTarget]->matrix();
   const bool partial = call.phase == Phase::kPartial;
-  const RowsOfAll rows =
-      partial ? RowsOfAll{call.row_begin, call.row_end, call.total_rows} : RowsOfAll{0, x.rows(), x.rows()};
-  const std::optional<std::vector<PayloadsOfGroups>> nodes =
-      ReadByPanels(x, call.inputs[kGroups]->matrix(), weights, payload, most, rows, call.context.cancelled);
-  if (!nodes) return std::optional<Value>();
   const auto groups = static_cast<int64_t>(nodes->front().occurs.size());
   if (!partial) {
     HEDDLE_ASSIGN_OR_RETURN(Matrix result,
@@ -227,6 +230,29 @@ Result<std::optional<Value>> RunByPanels(const KernelCall& call, const GroupPayl
     }
   HEDDLE_ASSIGN_OR_RETURN(Value list, ListOfGroups(cells, payload));
   return std::optional<Value>(std::move(list));
+}
+
+// The rows as they lie, without sorting them by group, where that pays.
+Result<std::optional<Value>> RunByPanels(const KernelCall& call, const GroupPayload& payload, int64_t most,
+                                         const double* weights) {
+  return ResultOfNodes(call, payload, most,
+                       ReadByPanels(call.inputs[kTarget]->matrix(), call.inputs[kGroups]->matrix(), weights,
+                                    payload, most, RowsOf(call), call.context.cancelled));
+}
+
+// From how many rows of a group have which tuple.
+Result<std::optional<Value>> RunAggregateOfCodes(const KernelCall& call) {
+  const std::optional<Value> nothing;
+  const Result<Form> form = FormOf(call.node);
+  const Matrix &x = call.inputs[kTarget]->matrix(), &groups = call.inputs[kGroups]->matrix();
+  const bool weighted = call.inputs.size() > kWeights && call.inputs[kWeights] != nullptr;
+  const Result<int64_t> most = GivenSize(call, kGroupCount, "ngroups", kUnknown);
+  if (!form.ok() || !most.ok() || weighted || groups.shape() != Shape{x.rows(), 1} ||
+      call.node.info.element_type != ElementType::kFloat64)
+    return nothing;
+  const GroupPayload payload(form->function, form->order, x.columns());
+  return ResultOfNodes(call, payload, *most,
+                       ReadByCodes(x, groups, payload, *most, RowsOf(call), call.context.cancelled));
 }
 
 Result<Value> RunAggregate(const KernelCall& call) {
@@ -356,6 +382,7 @@ extern constexpr Operator kGroupAggregate = {.name = "aggregate",
                                              .input_use = ByRows,
                                              .staged = &kParts,
                                              .run = RunAggregate,
+                                             .run_compressed = RunAggregateOfCodes,
                                              .may_fail = true,
                                              .working_bytes = AggregateWorkingBytes,
                                              .adjoints = "*; 0; *; 0",

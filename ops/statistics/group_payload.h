@@ -27,6 +27,7 @@ class GroupPayload {
   GroupPayload(GroupFunction function, int order, int64_t columns)
       : function_(function), order_(order), columns_(columns) {}
 
+  GroupFunction function() const { return function_; }
   int64_t width() const;
   /// True if some of it is a sum of cells.
   bool AddsUp() const {

@@ -5,7 +5,7 @@
 #include <optional>
 #include <vector>
 
-#include "core/values/matrix.h"
+#include "core/values/column_groups.h"
 #include "ops/transform/encoders.h"
 
 namespace heddle::ops {
@@ -15,6 +15,7 @@ struct EncodedCells {
   Matrix codes;                       ///< Row j: those of column j; unset of kCounts.
   std::vector<WordCounts> words;      ///< One for each column, of kCounts.
   const Matrix* embedding = nullptr;  ///< Of kVector: its rows are numbered from 1.
+  std::vector<ColumnGroup> groups;    ///< In place of `codes`, where the result is made of column groups.
 };
 
 /// The encoded matrix. NaN for the code of a dummy or of a vector makes no entry, nor does a code that is

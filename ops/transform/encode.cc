@@ -3,11 +3,15 @@
 
 #include <algorithm>
 
+#include "core/environment/clock.h"
 #include "ops/base/arguments.h"
 #include "ops/base/parallel.h"
 #include "ops/base/row_rules.h"
 #include "ops/catalog.h"
+#include "ops/cells/storage.h"
+#include "ops/compressed/compression_records.h"
 #include "ops/transform/arguments.h"
+#include "ops/transform/encoded_groups.h"
 
 namespace heddle::ops {
 namespace {
@@ -101,6 +105,10 @@ std::optional<std::vector<int64_t>> RowsThatStay(const Frame& frame, const Trans
   return rows;
 }
 
+// Whether compress() reads the result (compiler/optimize/compress_where_made.cc): then it is made of column
+// groups, where that pays.
+bool MakesGroups(const Node& node) { return BooleanAttribute(node, "compressed", false); }
+
 const Value* EmbeddingOf(const KernelCall& call) {
   return call.node.op == "transformapply" && IsGiven(call.node, kEmbedding) ? call.inputs[kEmbedding]
                                                                             : nullptr;
@@ -108,8 +116,8 @@ const Value* EmbeddingOf(const KernelCall& call) {
 
 // Encodes column j, by the metadata that are there or, with `fit`, by what it learns of the column first.
 // `known`: its distinct cells, if somebody has found them.
-Status EncodeColumn(const KernelCall& call, const ColumnSpec& spec, int64_t j, bool fit, DistinctCells* known,
-                    ColumnMetadata* metadata, EncodedCells* encoded) {
+Status EncodeColumn(const KernelCall& call, const ColumnSpec& spec, int64_t j, bool fit, Format format,
+                    DistinctCells* known, ColumnMetadata* metadata, EncodedCells* encoded) {
   const Frame& frame = call.inputs[kTarget]->frame();
   EncodedColumn column(call.node.op, frame, spec, j);
   if (known != nullptr && !known->numbers.empty()) column.SetDistinct(std::move(*known));
@@ -117,9 +125,16 @@ Status EncodeColumn(const KernelCall& call, const ColumnSpec& spec, int64_t j, b
   if (IsCancelled(call.context.cancelled)) return Cancelled("cancelled");
   if (fit) HEDDLE_RETURN_IF_ERROR(Fit(column.input(), metadata));
   if (IsCancelled(call.context.cancelled)) return Cancelled("cancelled");
-  return Encode(column.input(), *metadata,
-                {encoded->codes.mutable_data() + j * frame.rows(), static_cast<size_t>(frame.rows())},
-                &encoded->words[static_cast<size_t>(j)]);
+  const auto rows = static_cast<size_t>(frame.rows());
+  WordCounts* const words = &encoded->words[static_cast<size_t>(j)];
+  if (encoded->groups.empty())
+    return Encode(column.input(), *metadata, {encoded->codes.mutable_data() + j * frame.rows(), rows}, words);
+  HEDDLE_ASSIGN_OR_RETURN(Matrix codes, Matrix::Dense(frame.rows(), 1));
+  HEDDLE_RETURN_IF_ERROR(Encode(column.input(), *metadata, {codes.mutable_data(), rows}, words));
+  if (spec.encoder == Encoder::kBagOfWords) return OkStatus();
+  HEDDLE_ASSIGN_OR_RETURN(encoded->groups[static_cast<size_t>(j)],
+                          GroupOfCodes(std::move(codes), format, call.context));
+  return OkStatus();
 }
 
 // The cells of all columns but those that are skipped, and how each of them ended.
@@ -128,7 +143,8 @@ struct EncodedColumns {
   std::vector<Status> outcomes;
 };
 Result<EncodedColumns> EncodeColumns(const KernelCall& call, const TransformSpec& spec, bool fit,
-                                     KnownColumns* known, std::vector<ColumnMetadata>* metadata) {
+                                     Format format, KnownColumns* known,
+                                     std::vector<ColumnMetadata>* metadata) {
   const Frame& frame = call.inputs[kTarget]->frame();
   const Value* const embedding = EmbeddingOf(call);
   Status fits = CheckEncoders(call.node, spec, embedding != nullptr);
@@ -137,12 +153,16 @@ Result<EncodedColumns> EncodeColumns(const KernelCall& call, const TransformSpec
   EncodedColumns encoded;
   if (embedding != nullptr) encoded.cells.embedding = &embedding->matrix();
   encoded.cells.words.resize(spec.columns.size());
-  HEDDLE_ASSIGN_OR_RETURN(encoded.cells.codes, Matrix::Dense(frame.columns(), frame.rows()));
+  if (MakesGroups(call.node)) {
+    encoded.cells.groups.resize(spec.columns.size());
+  } else {
+    HEDDLE_ASSIGN_OR_RETURN(encoded.cells.codes, Matrix::Dense(frame.columns(), frame.rows()));
+  }
   encoded.outcomes.resize(spec.columns.size());
   ParallelFor(frame.columns(), 1, [&](int64_t begin, int64_t end) {
     for (auto j = static_cast<size_t>(begin); j < static_cast<size_t>(end); ++j)
       if (!IsCancelled(call.context.cancelled) && (known->skipped.empty() || known->skipped[j] == 0))
-        encoded.outcomes[j] = EncodeColumn(call, spec.columns[j], static_cast<int64_t>(j), fit,
+        encoded.outcomes[j] = EncodeColumn(call, spec.columns[j], static_cast<int64_t>(j), fit, format,
                                            known->distinct.empty() ? nullptr : &known->distinct[j],
                                            &(*metadata)[j], &encoded.cells);
   });
@@ -157,13 +177,28 @@ Result<Matrix> AssembleRows(const KernelCall& call, const TransformSpec& spec,
   HEDDLE_ASSIGN_OR_RETURN(const EncodedLayout layout,
                           EncodedLayout::Of(call.node.op, spec, metadata,
                                             embedding == nullptr ? 0 : embedding->matrix().columns()));
-  return AssembleEncoded(cells, layout, RowsThatStay(call.inputs[kTarget]->frame(), spec), format);
+  const Frame& frame = call.inputs[kTarget]->frame();
+  const std::optional<std::vector<int64_t>> rows = RowsThatStay(frame, spec);
+  if (cells.groups.empty()) return AssembleEncoded(cells, layout, rows, format);
+  const int64_t begin_ns = SystemClock().MonotonicNs();
+  HEDDLE_ASSIGN_OR_RETURN(Matrix groups, AssembleGroups(cells, layout, frame.rows(), rows, call.context));
+  CompressionRecord record{.place = PlaceOf(call.node)};
+  record.why_not = WhyByCells(groups, format, call.node.FindAttribute("reads"), &record.plain_bytes);
+  if (record.why_not.empty()) {
+    record.bytes = groups.groups().bytes();
+    record.groups = GroupsText(groups.groups());
+    record.ns = SystemClock().MonotonicNs() - begin_ns;
+  }
+  CompressionRecords::Process().Add(record);
+  if (record.why_not.empty()) return groups;
+  return format == Format::kSparse ? AsSparse(groups) : AsDense(groups);
 }
 
 Result<Matrix> EncodeFrame(const KernelCall& call, const TransformSpec& spec, bool fit, Format format,
                            std::vector<ColumnMetadata>* metadata) {
   KnownColumns known;
-  HEDDLE_ASSIGN_OR_RETURN(const EncodedColumns encoded, EncodeColumns(call, spec, fit, &known, metadata));
+  HEDDLE_ASSIGN_OR_RETURN(const EncodedColumns encoded,
+                          EncodeColumns(call, spec, fit, format, &known, metadata));
   for (const Status& outcome : encoded.outcomes) HEDDLE_RETURN_IF_ERROR(outcome);
   return AssembleRows(call, spec, *metadata, encoded.cells, format);
 }
@@ -215,9 +250,10 @@ constexpr StagedForm kApplyStaged = {.stages = kReportingStages,
                                      .applies = IsSized,
                                      .run = RunApplyStage};
 
-// Codes of all columns, and the numbers of the distinct cells of one.
-double EncodeWorkingBytes(const Node&, std::span<const ValueInfo> inputs) {
+// Codes of all columns, or of one at a time, and the numbers of the distinct cells of one.
+double EncodeWorkingBytes(const Node& node, std::span<const ValueInfo> inputs) {
   const Shape& target = inputs[kTarget].shape;
+  if (MakesGroups(node)) return 12 * static_cast<double>(target.rows);
   return static_cast<double>(target.rows) * (8 * static_cast<double>(target.columns) + 4);
 }
 
@@ -264,7 +300,7 @@ Result<EncodedRows> EncodeRows(const KernelCall& call, const TransformSpec& spec
                                Format format, std::vector<ColumnMetadata>* metadata) {
   const Frame& frame = call.inputs[kTarget]->frame();
   HEDDLE_ASSIGN_OR_RETURN(const EncodedColumns encoded,
-                          EncodeColumns(call, spec, /*fit=*/false, &known, metadata));
+                          EncodeColumns(call, spec, /*fit=*/false, format, &known, metadata));
   EncodedRows rows{.matrix = Value(Frame())};
   for (size_t j = 0; j < encoded.outcomes.size(); ++j) {
     if (encoded.outcomes[j].ok()) continue;

@@ -312,7 +312,8 @@ TEST(PassesTest, APassCanBeSwitchedOffByName) {
                                             "inline-functions", "propagate-constants", "fold-constants",
                                             "simplify-branches", "vectorize-loops", "hoist", "merge-blocks",
                                             "cell-operands", "sequences", "order-rules", "order-products",
-                                            "remove-dead", "remove-unread", "split-sums", "mark-dead"}));
+                                            "remove-dead", "remove-unread", "compress-where-made", "split-sums",
+                                            "mark-dead"}));
 }
 
 }  // namespace

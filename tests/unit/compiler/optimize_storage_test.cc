@@ -75,6 +75,33 @@ TEST(CompressLoopsTest, WhatIsChangedSmallOrNeededWholeIsNot) {
   }
 }
 
+TEST(CompressWhereMadeTest, EncodersOfWhatCompressReadsMakeGroups) {
+  const std::string encode =
+      "F = as.frame(rand(rows=200000, cols=10, seed=1))\n[X, M] = transformencode(target=F, spec=\"{ids: true, recode: [1]}\")\n";
+  const std::string loop =
+      "v = rand(rows=10, cols=1)\nfor (i in 1:20) v = v + t(X) %*% (X %*% v)\nprint(sum(v))\n";
+  EXPECT_FALSE(Contains(Explained(encode + loop, "program"), "compressed=")) << encode;
+  // In the same block, in one behind it, and by the pass compress-loops.
+  EXPECT_TRUE(Contains(Explained(encode + "X = compress(X)\n" + loop, "program"), "compressed=TRUE"));
+  const std::string between = "if (nrow(X) > 3) print(M[1, 1])\n";
+  EXPECT_TRUE(
+      Contains(Explained(encode + between + "X = compress(X)\n" + loop, "program"), "compressed=TRUE"));
+  const std::string by_loops = Explained(encode + loop, "program", true);
+  EXPECT_TRUE(Contains(by_loops, "compressed=TRUE")) << by_loops;
+  EXPECT_TRUE(Contains(by_loops, "reads=40")) << by_loops;
+  EXPECT_TRUE(
+      Contains(Explained(encode +
+                             "Y = transformapply(target=F, meta=M, spec=\"{ids: true, recode: [1]}\")\n"
+                             "X = compress(Y)\n" +
+                             loop,
+                         "program"),
+               "compressed=TRUE"));
+  // What has changed since is another matrix.
+  const std::string changed = encode + "if (nrow(X) > 3) X = X + 1\nX = compress(X)\n" + loop;
+  EXPECT_FALSE(Contains(Explained(changed, "program"), "compressed=TRUE")) << Explained(changed, "program");
+  EXPECT_FALSE(Contains(Explained(encode + "X = compress(X * 2)\n" + loop, "program"), "compressed=TRUE"));
+}
+
 TEST(CompressLoopsTest, FunctionsThatALoopCallsAreFollowed) {
   const std::string text = Explained(
       "f = function(Matrix[Double] A, Double k) return (Double s) { s = 0\nwhile (s < k) s = s + sum(A * k) + 1\n}\n" +

@@ -67,6 +67,13 @@ class CodesCall {
       ExpectSame(*found, wanted);
     }
   }
+  /// Fails unless the kernels of the catalog give the bytes of `run`, whatever way they take.
+  void ExpectRun() {
+    const Value wanted = OfCells();
+    for (const int threads : {1, 3})
+      Arena(threads).Execute(
+          [&] { ExpectSame(Ran(CallOf(inputs_, Phase::kWhole, 0, TotalRows(), TotalRows())), wanted); });
+  }
   /// The same where it may leave the call; true if it took it.
   bool ExpectIfTaken() {
     const std::optional<Value> found = OfCodes();
@@ -85,7 +92,9 @@ class CodesCall {
       const int64_t begin = CutRow(rows, rank, ranks), end = CutRow(rows, rank + 1, ranks);
       const auto rows_of = [&](const std::vector<Value>& values) {
         std::vector<Value> own = values;
-        own[0] = Value(values[0].matrix().Rows(begin, end));
+        for (size_t i = 0; i < own.size(); ++i)
+          if (InputUseOf(node_, infos_, static_cast<int>(i)) == InputUse::kRows)
+            own[i] = Value(values[i].matrix().Rows(begin, end));
         return own;
       };
       const std::vector<Value> own = rows_of(inputs_), plain = rows_of(plain_);

@@ -15,6 +15,7 @@ using testing::CutsOf;
 using testing::ExpectRowsMatchAtAllCuts;
 using testing::ExpectStagesFailAlike;
 using testing::ExpectStagesMatchAtAllCuts;
+using testing::Inputs;
 using testing::Invocation;
 using testing::NamedFrame;
 using testing::Rows;
@@ -101,6 +102,132 @@ TEST(TransformStagesTest, AnyRanksEncodeAsOneProcess) {
         Invocation decode("transformdecode", {(*whole)[0], (*whole)[1], Text(spec)});
         if (decode.RunSeveralRows(0, 0, 0).ok()) ExpectRowsMatchAtAllCuts(decode, (*whole)[0].shape().rows);
       }
+}
+
+// Where compress() reads the matrix it is made of column groups (docs/compression.md).
+const testing::Attributes kOfGroups = {{"compressed", Scalar(true)}};
+
+TEST(TransformStagesTest, ColumnGroupsHaveTheCellsOfTheEncodedMatrix) {
+  for (const int64_t rows : {0, 1, 2, 65, 300})
+    for (const char* spec : kSpecs)
+      for (uint64_t seed = 0; seed < 3; ++seed) {
+        SCOPED_TRACE(::testing::Message() << spec << ", " << rows << " rows, seed " << seed);
+        const Frame frame = RandomFrame(rows, seed + static_cast<uint64_t>(rows));
+        Invocation by_cells("transformencode", {Value(frame), Text(spec)});
+        Invocation by_groups("transformencode", {Value(frame), Text(spec)}, kOfGroups);
+        const Result<std::vector<Value>> cells = by_cells.RunSeveralRows(0, 0, 0);
+        const Result<std::vector<Value>> groups = by_groups.RunSeveralRows(0, 0, 0);
+        ASSERT_EQ(groups.ok(), cells.ok());
+        if (!cells.ok()) {
+          EXPECT_EQ(groups.status().message(), cells.status().message());
+          continue;
+        }
+        const Matrix &found = (*groups)[0].matrix(), &wanted = (*cells)[0].matrix();
+        // So few rows come decoded.
+        EXPECT_EQ(found.storage(), wanted.storage());
+        EXPECT_TRUE(Matrix::SameCells(found, wanted));
+        EXPECT_TRUE(Matrix::SameCells(*ToDense(found), *ToDense(wanted)));
+        if (rows > 0) ExpectStagesMatchAtAllCuts(by_groups, rows, PlaceOf(by_groups, 0));
+      }
+}
+
+TEST(TransformStagesTest, LargeMatricesStayInColumnGroups) {
+  constexpr int64_t kRows = 100'000;
+  const Frame frame = RandomFrame(kRows, 3);
+  for (const char* spec : kSpecs) {
+    SCOPED_TRACE(spec);
+    Invocation by_cells("transformencode", {Value(frame), Text(spec)});
+    Invocation by_groups("transformencode", {Value(frame), Text(spec)}, kOfGroups);
+    const Result<std::vector<Value>> cells = by_cells.RunSeveralRows(0, 0, 0);
+    const Result<std::vector<Value>> groups = by_groups.RunSeveralRows(0, 0, 0, 3);
+    ASSERT_TRUE(cells.ok() && groups.ok());
+    const Matrix &found = (*groups)[0].matrix(), &wanted = (*cells)[0].matrix();
+    const bool has_counts = std::string_view(spec).find("bag_of_words") != std::string_view::npos;
+    EXPECT_EQ(found.IsCompressed(), !has_counts || !wanted.IsSparse());
+    EXPECT_TRUE(Matrix::SameCells(*ToDense(found), *ToDense(wanted)));
+    if (!found.IsCompressed()) continue;
+    EXPECT_LT(2 * found.groups().bytes(), wanted.bytes());
+    EXPECT_TRUE(Verify(found.groups()).ok());
+  }
+}
+
+// In programs of floats dictionaries are rounded as cells are. A zero has a sign in dense results alone, also
+// one that rounding makes.
+TEST(TransformStagesTest, DictionariesAreRoundedAndZerosHaveSignsAsInCells) {
+  constexpr int64_t kRows = 400'000;
+  std::vector<double> numbers;
+  std::vector<int64_t> keys;
+  for (int64_t i = 0; i < kRows; ++i) {
+    numbers.push_back(std::vector<double>{0.1, -1e-300, 1e300, -0.0, kNan}[static_cast<size_t>(i % 5)]);
+    keys.push_back(i % 7);
+  }
+  const Frame frame = NamedFrame({*Column::OfDoubles(numbers), *Column::OfIntegers(keys)}, {"a", "b"});
+  for (const auto& [spec, type] :
+       std::vector<std::pair<const char*, ElementType>>{{"{recode: [b]}", ElementType::kFloat64},
+                                                        {"{recode: [b]}", ElementType::kFloat32},
+                                                        {"{dummycode: [b]}", ElementType::kFloat64},
+                                                        {"{dummycode: [b]}", ElementType::kFloat32}}) {
+    std::vector<Matrix> made;
+    for (const bool by_groups : {false, true}) {
+      Invocation call("transformencode", {Value(frame), Text(spec)},
+                      by_groups ? kOfGroups : testing::Attributes());
+      std::vector<ValueInfo> infos = *call.InferWith(call.scalars);
+      infos[0].element_type = type;
+      call.SetInfos(infos);
+      std::vector<const Value*> inputs = {&*call.inputs[0], &*call.inputs[1]};
+      std::vector<Value> results(2);
+      ASSERT_TRUE(CatalogKernels()
+                      .Run({.node = call.node,
+                            .inputs = inputs,
+                            .input_infos = call.infos,
+                            .context = call.context,
+                            .op = call.op},
+                           results)
+                      .ok());
+      made.push_back(results[0].matrix());
+      EXPECT_EQ(made.back().IsCompressed(), by_groups);
+      EXPECT_EQ(made.back().element_type(), type);
+    }
+    EXPECT_TRUE(Matrix::SameCells(*ToDense(made[0]), *ToDense(made[1])));
+  }
+}
+
+// As many places as dictionaries of dummies pay for, and more; and rows of an embedding.
+TEST(TransformStagesTest, ManyDummiesAndVectorsShareDictionaries) {
+  constexpr int64_t kRows = 100'000;
+  for (const int64_t codes : {400, 30'000}) {
+    std::vector<int64_t> a, b;
+    for (int64_t i = 0; i < kRows; ++i) {
+      a.push_back(i < codes ? i : (i * i) % codes);
+      b.push_back(i < codes ? i + 7 : (i * 31) % codes + 7);
+    }
+    const Frame frame = NamedFrame({*Column::OfIntegers(a), *Column::OfIntegers(b)}, {"a", "b"});
+    Invocation by_cells("transformencode", {Value(frame), Text("{dummycode: [a, b]}")});
+    Invocation by_groups("transformencode", {Value(frame), Text("{dummycode: [a, b]}")}, kOfGroups);
+    const Matrix wanted = (*by_cells.RunSeveralRows(0, 0, 0))[0].matrix();
+    const Matrix found = (*by_groups.RunSeveralRows(0, 0, 0))[0].matrix();
+    EXPECT_TRUE(Matrix::SameCells(found, wanted));
+    ASSERT_EQ(found.IsCompressed(), codes == 400);
+    if (!found.IsCompressed()) continue;
+    ASSERT_EQ(found.groups().groups.size(), 2u);
+    EXPECT_EQ(found.groups().groups[0].dictionary.data<void>(),
+              found.groups().groups[1].dictionary.data<void>());
+  }
+  TextCells texts;
+  for (int64_t i = 0; i < kRows; ++i)
+    texts.push_back(i % 11 == 3 ? std::nullopt : std::optional("t" + std::to_string(i % 9)));
+  const Frame frame = NamedFrame({*TextColumn(texts)}, {"t"});
+  Invocation meta("transformencode", {Value(frame), Text("{recode: [t]}")});
+  const Value tokens = (*meta.RunSeveralRows(0, 0, 0))[1];
+  for (const bool sparse : {false, true}) {
+    const Matrix vectors = Rows({{1, -0.0, 3}, {0, 0, 0}, {kNan, 5, 0}, {7, 8, 9}, {1, 1, 1}, {2, 2, 2}});
+    const Inputs inputs = {Value(frame), tokens, Text("{word_embedding: [t]}"),
+                           Value(sparse ? *ToSparse(vectors) : vectors)};
+    Invocation by_cells("transformapply", inputs), by_groups("transformapply", inputs, kOfGroups);
+    const Matrix wanted = by_cells.RunRows(0, 0, 0)->matrix(), found = by_groups.RunRows(0, 0, 0)->matrix();
+    EXPECT_TRUE(found.IsCompressed());
+    EXPECT_TRUE(Matrix::SameCells(*ToDense(found), *ToDense(wanted)));
+  }
 }
 
 TEST(TransformStagesTest, ManyTokensHaveTheCodesOfOneProcess) {
