@@ -26,7 +26,7 @@ struct ColumnShape {
 /// The shape of a data set: numbers of rows and columns and the share of cells that are not zero as they are
 /// published; distinct values, frequencies, runs and correlations of its columns so that they give about the
 /// published ratio. Not the data.
-/// Source: Baunsgaard and Boehm, SIGMOD 2023, tables 4 and 5; UCI Machine Learning Repository.
+/// Source: Baunsgaard and Boehm, SIGMOD 2023, section 6; UCI Machine Learning Repository (bench/README.md).
 struct DataShape {
   std::string name;
   int64_t rows = 0;      ///< Of the data set.
