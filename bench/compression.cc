@@ -7,6 +7,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <ctime>
+#include <filesystem>
 #include <functional>
 #include <limits>
 #include <memory>
@@ -44,13 +45,13 @@ constexpr Case kCases[] = {
     {"t(X)%*%X", "r = t(X) %*% X"},
     {"mmchain", "r = t(X) %*% (w * (X %*% v))"},
     {"scale and shift", "r = (X - shifts) * scales"},
-    {"k-means", "[r, assigned] = kmeans(X, 5, 1, 10, 0, FALSE, 50, 7)", 1},
-    {"PCA", "[reduced, r, centers, factors] = pca(X, 2)", 1},
+    {"k-means", "[r, assigned] = kmeans(X, 5, 1, 10, 0, FALSE, 50, 7)", 2},
+    {"PCA", "[reduced, r, centers, factors] = pca(X, 2)", 2},
     {"multinomial regression",
-     "r = multiLogReg(X=X, Y=labels, icpt=1, tol=0, reg=1, maxi=5, maxii=5, verbose=FALSE)", 1},
-    {"linear regression, CG", "r = lmCG(X=X, y=y, reg=0.001, tol=0, maxi=20, verbose=FALSE)", 1},
-    {"linear regression, direct", "r = lmDS(X=X, y=y, reg=0.001, verbose=FALSE)", 1},
-    {"L2SVM", "r = l2svm(X=X, Y=classes, epsilon=0, reg=1, maxIterations=10)", 1},
+     "r = multiLogReg(X=X, Y=labels, icpt=1, tol=0, reg=1, maxi=5, maxii=5, verbose=FALSE)", 2},
+    {"linear regression, CG", "r = lmCG(X=X, y=y, reg=0.001, tol=0, maxi=20, verbose=FALSE)", 2},
+    {"linear regression, direct", "r = lmDS(X=X, y=y, reg=0.001, verbose=FALSE)", 2},
+    {"L2SVM", "r = l2svm(X=X, Y=classes, epsilon=0, reg=1, maxIterations=10)", 2},
 };
 
 constexpr const char* kPreparation =
@@ -104,8 +105,8 @@ class DataSet {
     return value->value.matrix();
   }
 
-  // Compresses, and prints what that took. False where the matrix stays as it is.
-  bool Compress() {
+  // Compresses, and prints what that took. `csr_bytes`: of the matrix as CSR. False where it stays as it is.
+  bool Compress(int64_t csr_bytes) {
     const Matrix dense = Get("D");
     double read_cpu_ms = std::numeric_limits<double>::max(), read_gb_s = 0;
     double ms = read_cpu_ms, cpu_ms = read_cpu_ms;
@@ -121,21 +122,22 @@ class DataSet {
     const bool is_compressed = compressed.IsMatrix() && compressed.matrix().IsCompressed();
     const std::string groups = is_compressed ? ops::GroupsText(compressed.matrix().groups()) : "as it is";
     const double ratio = static_cast<double>(dense.bytes()) / static_cast<double>(compressed.bytes());
+    const double csr_ratio = static_cast<double>(csr_bytes) / static_cast<double>(compressed.bytes());
     if (options_.json)
       std::printf(
           R"({"bench":"compression","data":"%s","rows":%ld,"columns":%ld,"bytes":%ld,"compressed_bytes":%ld,)"
-          R"("ratio":%.2f,"compress_ms":%.2f,"read_ms":%.2f,"times_read":%.2f,"cpu_ms":%.2f,"cpu_times_read":%.2f,)"
+          R"("ratio":%.2f,"csr_ratio":%.2f,"compress_ms":%.2f,"read_ms":%.2f,"times_read":%.2f,"cpu_ms":%.2f,"cpu_times_read":%.2f,)"
           R"("groups":"%s","threads":%d})"
           "\n",
           name_.c_str(), static_cast<long>(dense.rows()), static_cast<long>(dense.columns()),
-          static_cast<long>(dense.bytes()), static_cast<long>(compressed.bytes()), ratio, ms, read_ms,
-          ms / read_ms, cpu_ms, cpu_ms / read_cpu_ms, groups.c_str(), options_.threads);
+          static_cast<long>(dense.bytes()), static_cast<long>(compressed.bytes()), ratio, csr_ratio, ms,
+          read_ms, ms / read_ms, cpu_ms, cpu_ms / read_cpu_ms, groups.c_str(), options_.threads);
     else
       std::printf(
-          "%s, %ld x %ld: %.1f MB to %.1f MB, %.1f times smaller, in %.1f ms, %.1f times reading it once (of all cores %.1f ms, %.1f times)\n  %s\n",
+          "%s, %ld x %ld: %.1f MB to %.1f MB, %.1f times smaller (%.1f times as CSR), in %.1f ms, %.1f times reading it once (of all cores %.1f ms, %.1f times)\n  %s\n",
           name_.c_str(), static_cast<long>(dense.rows()), static_cast<long>(dense.columns()),
-          static_cast<double>(dense.bytes()) / 1e6, static_cast<double>(compressed.bytes()) / 1e6, ratio, ms,
-          ms / read_ms, cpu_ms, cpu_ms / read_cpu_ms, groups.c_str());
+          static_cast<double>(dense.bytes()) / 1e6, static_cast<double>(compressed.bytes()) / 1e6, ratio,
+          csr_ratio, ms, ms / read_ms, cpu_ms, cpu_ms / read_cpu_ms, groups.c_str());
     std::fflush(stdout);
     return is_compressed;
   }
@@ -181,9 +183,10 @@ class DataSet {
   std::unique_ptr<engine::InteractiveSession> session_;
 };
 
-bool MeasureAll(const BenchOptions& options, DataSet* data, const std::string& name, bool is_sparse) {
+bool MeasureAll(const BenchOptions& options, DataSet* data, const std::string& name) {
   const Matrix given = data->Get("D");
-  const bool has_sparse = is_sparse || given.IsSparse();
+  const int64_t nonzeros = given.CountNonzeros();
+  const bool has_sparse = nonzeros < given.cells() / 2;
   const Result<Matrix> dense = ToDense(given);
   const Result<Matrix> sparse = has_sparse ? ToSparse(given) : Matrix();
   if (!dense.ok() || !sparse.ok()) Fail(name, dense.ok() ? sparse.status() : dense.status());
@@ -192,7 +195,9 @@ bool MeasureAll(const BenchOptions& options, DataSet* data, const std::string& n
   if (!options.data.empty())
     data->Run(fmt::format("write(D, \"{}/{}.csv\", format=\"csv\")", options.data, name));
   data->Run(kPreparation);
-  if (!data->Compress()) return true;
+  const int64_t bytes_of_entry = BytesOf(given.element_type()) + static_cast<int64_t>(sizeof(int32_t));
+  if (!data->Compress(nonzeros * bytes_of_entry + (given.rows() + 1) * static_cast<int64_t>(sizeof(int64_t))))
+    return true;
   bool all_same = true;
   for (const Case& one : kCases) {
     const std::string whole = name + " " + one.name;
@@ -209,9 +214,17 @@ bool IsWanted(const BenchOptions& options, const std::string& name) {
 
 }  // namespace
 
-int RunCompression(const BenchOptions& options, bool is_full) {
-  ops::Arena arena(options.threads);
+int RunCompression(const BenchOptions& options, bool is_full, const std::vector<std::string>& files) {
   bool all_same = true;
+  for (const std::string& file : files) {
+    const std::string name = std::filesystem::path(file).filename().string();
+    if (!IsWanted(options, name)) continue;
+    DataSet data(options, name);
+    data.Run(fmt::format("D = as.matrix(read(\"{}\"))", file));
+    all_same = MeasureAll(options, &data, name) && all_same;
+  }
+  if (!files.empty()) return all_same ? 0 : 1;
+  ops::Arena arena(options.threads);
   for (const DataShape& shape : DataShapes()) {
     if (!IsWanted(options, shape.name)) continue;
     DataSet data(options, shape.name);
@@ -219,7 +232,7 @@ int RunCompression(const BenchOptions& options, bool is_full) {
     arena.Execute([&] { matrix = MatrixOfShape(shape, is_full ? shape.rows : shape.few_rows); });
     if (!matrix.ok()) Fail(shape.name, matrix.status());
     data.Set("D", *matrix);
-    all_same = MeasureAll(options, &data, shape.name, shape.is_sparse) && all_same;
+    all_same = MeasureAll(options, &data, shape.name) && all_same;
   }
   return all_same ? 0 : 1;
 }

@@ -66,14 +66,14 @@ int main(int argc, char** argv) {
       name = word;
     else if (word == "--data" && i + 1 < argc)
       options.data = argv[++i];
-    else if (word[0] != '-' &&
-             (name == "scripts" || name == "optimizer" || name == "library" || name == "distributed"))
+    else if (word[0] != '-' && (name == "compression" || name == "scripts" || name == "optimizer" ||
+                                name == "library" || name == "distributed"))
       files.push_back(word);
     else
       name = "?";
   }
   if (name == "operators") return heddle::bench::RunOperators(options);
-  if (name == "compression") return heddle::bench::RunCompression(options, is_full);
+  if (name == "compression") return heddle::bench::RunCompression(options, is_full, files);
   if (name == "control") return heddle::bench::RunControl(options);
   if (name == "distributed") return heddle::bench::RunDistributed(options, files);
   if (name == "actors") return heddle::bench::RunActors(options);
@@ -100,6 +100,7 @@ int main(int argc, char** argv) {
   std::fputs(
       "usage: heddle-bench operators|fusion|precision|transforms [--json] [--threads N] [--cells N] [--only TEXT]\n"
       "       heddle-bench compression [--full] [--json] [--threads N] [--rounds N] [--only TEXT] [--data FOLDER]\n"
+      "                    [FILE...]\n"
       "       heddle-bench control [--json] [--threads N] [--rounds N] [--only TEXT]\n"
       "       heddle-bench distributed [--json] [--rounds N] [--only TEXT] [FILE.dml...]\n"
       "       heddle-bench transport [--json] [--rounds N] [--only BYTES|messages|all-reduce]\n"

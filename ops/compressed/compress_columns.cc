@@ -9,8 +9,9 @@
 
 #include "ops/base/parallel.h"
 #include "ops/cells/tuple_tables.h"
-#include "ops/compressed/entries_of_columns.h"
+#include "ops/compressed/block_of_group.h"
 #include "ops/compressed/plan_groups.h"
+#include "ops/compressed/uncompressed_group.h"
 
 namespace heddle::ops {
 namespace {
@@ -30,30 +31,6 @@ int Compare(T a, T b) {
   if (a != b) return a < b ? -1 : 1;
   return std::signbit(a) ? -1 : 1;
 }
-
-// What a block of rows has of one group: its tuples, and of each row which one.
-template <typename T>
-struct BlockOfGroup {
-  std::optional<ValueTable<T>> values;  // Of groups of one column, while the block is looked at,
-  std::optional<TupleTable<T>> tuples;  // and of others.
-  std::vector<T> cells;                 // Then the tuples, one behind the other,
-  std::vector<uint8_t> narrow_codes;    // the code of each row, where there are at most 256 tuples,
-  std::vector<uint16_t> codes;          // or more,
-  std::vector<int32_t> counts;          // the rows of each tuple,
-  int64_t runs = 0;  // and how often one row has another tuple than the one before it, and once.
-
-  int64_t size() const { return static_cast<int64_t>(counts.size()); }
-  size_t rows() const { return std::max(codes.size(), narrow_codes.size()); }
-  uint16_t CodeOf(size_t row) const { return codes.empty() ? narrow_codes[row] : codes[row]; }
-  // Calls visit(codes), a pointer to one for each row.
-  template <typename Visit>
-  void WithCodes(Visit visit) const {
-    if (codes.empty())
-      visit(narrow_codes.data());
-    else
-      visit(codes.data());
-  }
-};
 
 // Rows of a matrix as dense cells: its own, or decoded for the time being.
 template <typename T>
@@ -78,37 +55,17 @@ class DenseRows {
   std::vector<T> decoded_;
 };
 
-// The cells of some columns of a dense matrix, row by row.
-template <typename T>
-class Tuples {
- public:
-  Tuples(const Matrix& matrix, const std::vector<int32_t>& columns) : matrix_(matrix), columns_(columns) {}
-
-  // Calls visit(row, tuple) for rows [begin, end); the tuple is there until visit returns.
-  template <typename Visit>
-  void ForRows(int64_t begin, int64_t end, Visit visit) {
-    std::vector<T> tuple(columns_.size());
-    for (int64_t i = begin; i < end; ++i) {
-      const T* row = matrix_.data<T>() + i * matrix_.columns();
-      for (size_t k = 0; k < columns_.size(); ++k) tuple[k] = Canonical(row[columns_[k]]);
-      visit(i, tuple.data());
-    }
-  }
-
- private:
-  const Matrix& matrix_;
-  const std::vector<int32_t>& columns_;
-};
-
 template <typename T>
 class GroupMaker {
  public:
   GroupMaker(const Matrix& matrix, const PlannedGroup& planned)
       : matrix_(matrix),
         planned_(planned),
+        is_plain_(planned.encoding == Encoding::kUncompressed),
         blocks_(static_cast<size_t>((matrix.rows() + kBlockRows - 1) / kBlockRows)) {}
 
-  bool IsPlain() const { return planned_.encoding == Encoding::kUncompressed; }
+  bool IsPlain() const { return is_plain_; }
+  const std::vector<int32_t>& columns() const { return planned_.columns; }
 
   // Finds the tuples of a block, in rows [begin, end) of it after the other; several blocks at once. `cells`
   // are all columns of these rows, `codes` have room for those of a block.
@@ -151,21 +108,50 @@ class GroupMaker {
       ++found.counts[codes[i]];
       found.runs += codes[i] != codes[i - 1] ? 1 : 0;
     }
-    if (found.counts.size() <= 256)
-      found.narrow_codes.assign(codes, codes + rows);
-    else
-      found.codes.assign(codes, codes + rows);
+    found.Keep(codes, rows);
   }
 
-  // Joins what the blocks have found, and writes the group.
+  // Joins what the blocks have found, and decides how the columns are stored: returns the bytes of that. The
+  // sample may have promised too much: where the group takes more than its two parts were to take, these are
+  // looked at as well.
+  double Choose() {
+    if (IsPlain() || matrix_.rows() == 0) return 0;
+    const double plain_bytes = PlainBytes();
+    double bytes = JoinTables() ? LeastBytes() : plain_bytes;
+    double planned_bytes = 0;
+    for (const PlannedGroup& part : planned_.parts) planned_bytes += part.bytes;
+    if (!planned_.parts.empty() && bytes > planned_bytes) {
+      double bytes_of_parts = 0;
+      for (const PlannedGroup& part : planned_.parts) {
+        parts_.push_back(Part(part));
+        bytes_of_parts += parts_.back().Choose();
+      }
+      if (bytes_of_parts < bytes)
+        bytes = bytes_of_parts;
+      else
+        parts_.clear();
+    }
+    if (!parts_.empty())
+      blocks_ = {};
+    else if (bytes >= plain_bytes)
+      is_plain_ = true, bytes = plain_bytes;
+    return bytes;
+  }
+
+  // Calls visit(maker) for those whose groups are made: this one, or its parts.
+  template <typename Visit>
+  void ForChosen(Visit visit) {
+    if (parts_.empty()) return visit(*this);
+    for (GroupMaker& part : parts_) part.ForChosen(visit);
+  }
+
+  // Writes the group; not of plain columns.
   Result<ColumnGroup> Make() {
-    if (IsPlain() || !JoinTables()) return Plain();
     ColumnGroup group;
     group.columns = planned_.columns;
-    const int64_t tuples = table_->size();
-    if (tuples == 0) return group;  // There are no rows.
+    if (matrix_.rows() == 0) return group;
     HEDDLE_RETURN_IF_ERROR(Order(&group));
-    if (tuples == 1) {
+    if (table_->size() == 1) {
       const T* only = group.dictionary.template data<T>();
       const bool is_zero = std::all_of(only, only + group.width(), [](T x) { return IsSameCell(x, T{0}); });
       group.encoding = is_zero ? Encoding::kEmpty : Encoding::kConstant;
@@ -221,11 +207,57 @@ class GroupMaker {
     }
   }
 
-  // Sorts the tuples, counts them, and chooses the encoding that takes the fewest bytes.
+  // Some of the columns, which are a part of the plan: their tuples are columns of those that were found.
+  GroupMaker Part(const PlannedGroup& part) const {
+    GroupMaker maker(matrix_, part);
+    std::vector<size_t> places;  // Of the columns of the part among all.
+    for (const int32_t column : part.columns)
+      places.push_back(
+          static_cast<size_t>(std::lower_bound(planned_.columns.begin(), planned_.columns.end(), column) -
+                              planned_.columns.begin()));
+    ForBlocks(true, [&](size_t block) {
+      maker.blocks_[block] = ColumnsOf(blocks_[block], planned_.columns.size(), places);
+    });
+    return maker;
+  }
+
+  // Of the cells as the matrix has them.
+  double PlainBytes() const {
+    const auto rows = static_cast<double>(matrix_.rows());
+    const auto width = planned_.columns.size();
+    if (!matrix_.IsSparse()) return rows * static_cast<double>(width * sizeof(T));
+    double entries = 0;
+    for (const BlockOfGroup<T>& block : blocks_)
+      for (size_t i = 0; i < block.counts.size(); ++i) {
+        const T* tuple = block.cells.data() + i * width;
+        entries += static_cast<double>(block.counts[i]) *
+                   static_cast<double>(static_cast<int64_t>(width) - std::count(tuple, tuple + width, T{0}));
+      }
+    return rows * sizeof(int64_t) + entries * static_cast<double>(sizeof(T) + sizeof(int32_t));
+  }
+
+  // Counts the tuples, and chooses the encoding that takes the fewest bytes; returns them.
+  double LeastBytes() {
+    Count();
+    const auto tuples = static_cast<double>(table_->size());
+    const auto rows = static_cast<double>(matrix_.rows());
+    const double code_bytes = CodeBits(table_->size()) / 8.0;
+    const double exceptions = rows - static_cast<double>(*std::max_element(counts_.begin(), counts_.end()));
+    double least = rows * code_bytes;
+    encoding_ = Encoding::kDenseCodes;
+    const double of_default = exceptions * (code_bytes + sizeof(uint16_t)) + rows / kSegmentRows * 8;
+    if (of_default < least) least = of_default, encoding_ = Encoding::kDefault;
+    const double of_runs = static_cast<double>(runs_) * (code_bytes + sizeof(int64_t));
+    if (of_runs < least) least = of_runs, encoding_ = Encoding::kRuns;
+    if (tuples == 1) least = 0;
+    return least + tuples * static_cast<double>(planned_.columns.size() * sizeof(T));
+  }
+
+  // Sorts the tuples.
   Status Order(ColumnGroup* group) {
     const int64_t tuples = table_->size();
     const int64_t width = group->width();
-    Count();
+    group->encoding = encoding_;
     std::vector<int32_t> order(static_cast<size_t>(tuples));
     std::iota(order.begin(), order.end(), 0);
     std::sort(order.begin(), order.end(), [&](int32_t a, int32_t b) {
@@ -233,17 +265,9 @@ class GroupMaker {
         if (const int c = Compare(table_->tuple(a)[k], table_->tuple(b)[k]); c != 0) return c < 0;
       return false;
     });
-    const double bits = CodeBits(tuples);
-    const double rows = static_cast<double>(matrix_.rows());
     const auto frequent = std::max_element(order.begin(), order.end(), [&](int32_t a, int32_t b) {
       return counts_[static_cast<size_t>(a)] < counts_[static_cast<size_t>(b)];
     });
-    const double exceptions = rows - static_cast<double>(counts_[static_cast<size_t>(*frequent)]);
-    double least = rows * bits / 8;
-    group->encoding = Encoding::kDenseCodes;
-    const double of_default = exceptions * (bits / 8 + sizeof(uint16_t)) + rows / kSegmentRows * 8;
-    if (of_default < least) least = of_default, group->encoding = Encoding::kDefault;
-    if (static_cast<double>(runs_) * (bits / 8 + sizeof(int64_t)) < least) group->encoding = Encoding::kRuns;
     if (group->encoding == Encoding::kDefault) std::rotate(order.begin(), frequent, frequent + 1);
     code_of_.resize(static_cast<size_t>(tuples));
     HEDDLE_ASSIGN_OR_RETURN(group->dictionary, Matrix::Dense(tuples, width, matrix_.element_type()));
@@ -333,33 +357,16 @@ class GroupMaker {
     return group;
   }
 
-  // The columns as they are, dense or CSR as the matrix is.
-  Result<ColumnGroup> Plain() const {
-    ColumnGroup group;
-    group.encoding = Encoding::kUncompressed;
-    group.columns = planned_.columns;
-    const int64_t width = group.width();
-    if (!matrix_.IsSparse()) {
-      HEDDLE_ASSIGN_OR_RETURN(group.dictionary, Matrix::Dense(matrix_.rows(), width, matrix_.element_type()));
-      T* cells = group.dictionary.template mutable_data<T>();
-      ParallelFor(matrix_.rows(), kBlockRows, [&](int64_t begin, int64_t end) {
-        Tuples<T>(matrix_, planned_.columns).ForRows(begin, end, [&](int64_t row, const T* tuple) {
-          std::copy_n(tuple, width, cells + row * width);
-        });
-      });
-      return group;
-    }
-    HEDDLE_ASSIGN_OR_RETURN(group.dictionary, EntriesOfColumns<T>(matrix_, planned_.columns));
-    return group;
-  }
-
   const Matrix& matrix_;
   const PlannedGroup& planned_;
+  bool is_plain_;
   std::vector<BlockOfGroup<T>> blocks_;
+  std::vector<GroupMaker> parts_;  // What is made in place of the group.
   std::optional<TupleTable<T>> table_;
   std::vector<std::vector<int32_t>> numbers_;  // Of each block: its tuples in the table of all.
   std::vector<int64_t> counts_;                // Rows of each tuple of the table.
   int64_t runs_ = 0;
+  Encoding encoding_ = Encoding::kDenseCodes;
   std::vector<uint32_t> code_of_;  // Of each tuple of the table: its place in the dictionary.
 };
 
@@ -391,11 +398,24 @@ Result<ColumnGroups> Compress(const Matrix& matrix, const CompressionPlan& plan,
     }
   });
   if (IsCancelled(context.cancelled)) return Cancelled("compress");
-  std::vector<Status> made(makers.size(), OkStatus());
-  result.groups.resize(makers.size());
   ParallelFor(static_cast<int64_t>(makers.size()), 1, [&](int64_t begin, int64_t end) {
+    for (int64_t g = begin; g < end && !IsCancelled(context.cancelled); ++g)
+      makers[static_cast<size_t>(g)].Choose();
+  });
+  std::vector<int32_t> plain;
+  std::vector<GroupMaker<T>*> chosen;
+  for (GroupMaker<T>& maker : makers)
+    maker.ForChosen([&](GroupMaker<T>& one) {
+      if (one.IsPlain())
+        plain.insert(plain.end(), one.columns().begin(), one.columns().end());
+      else
+        chosen.push_back(&one);
+    });
+  std::vector<Status> made(chosen.size(), OkStatus());
+  result.groups.resize(chosen.size());
+  ParallelFor(static_cast<int64_t>(chosen.size()), 1, [&](int64_t begin, int64_t end) {
     for (int64_t g = begin; g < end && !IsCancelled(context.cancelled); ++g) {
-      Result<ColumnGroup> group = makers[static_cast<size_t>(g)].Make();
+      Result<ColumnGroup> group = chosen[static_cast<size_t>(g)]->Make();
       if (group.ok())
         result.groups[static_cast<size_t>(g)] = *std::move(group);
       else
@@ -404,6 +424,14 @@ Result<ColumnGroups> Compress(const Matrix& matrix, const CompressionPlan& plan,
   });
   if (IsCancelled(context.cancelled)) return Cancelled("compress");
   for (const Status& status : made) HEDDLE_RETURN_IF_ERROR(status);
+  if (!plain.empty()) {
+    // Their rows are read at once.
+    std::sort(plain.begin(), plain.end());
+    HEDDLE_ASSIGN_OR_RETURN(ColumnGroup group, UncompressedGroup<T>(matrix, plain));
+    result.groups.push_back(std::move(group));
+  }
+  std::sort(result.groups.begin(), result.groups.end(),
+            [](const ColumnGroup& a, const ColumnGroup& b) { return a.columns[0] < b.columns[0]; });
   return result;
 }
 

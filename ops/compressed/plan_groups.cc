@@ -292,6 +292,7 @@ Status JoinByQueue(std::vector<Candidate>* groups, size_t least, const Estimator
     }
     queue.pop();
     in_vain = 0;
+    joined.planned.parts = {(*groups)[a].planned, (*groups)[b].planned};
     is_gone[a] = true;
     is_gone[b] = true;
     --left;
@@ -343,7 +344,9 @@ Status JoinGreedily(std::vector<Candidate>* groups, const Estimator& estimator,
     const Pair best = *std::max_element(pairs.begin(), pairs.end(), [](const Pair& x, const Pair& y) {
       return x.saved != y.saved ? x.saved < y.saved : std::pair(x.a, x.b) > std::pair(y.a, y.b);
     });
-    all.push_back(Join(all[best.a], all[best.b], estimator));
+    Candidate joined = Join(all[best.a], all[best.b], estimator);
+    joined.planned.parts = {std::move(all[best.a].planned), std::move(all[best.b].planned)};
+    all.push_back(std::move(joined));
     is_gone.push_back(false);
     is_gone[best.a] = true;
     is_gone[best.b] = true;

@@ -16,6 +16,8 @@ struct PlannedGroup {
   Encoding encoding = Encoding::kUncompressed;
   double tuples = 0;  ///< Distinct ones, estimated.
   double bytes = 0;   ///< Of the group, estimated.
+  /// The two groups that were joined to it; none of a group that was not joined.
+  std::vector<PlannedGroup> parts;
 };
 
 struct CompressionPlan {
@@ -40,8 +42,9 @@ std::vector<int64_t> SampledRows(int64_t rows);
 Result<CompressionPlan> PlanCompression(const Matrix& matrix, const KernelContext& context);
 
 /// The matrix stored by the groups of the plan. A group whose columns turn out to have more distinct tuples
-/// than the sample said is stored as is smallest for what it has, perhaps uncompressed. Tuples of a
-/// dictionary ascend, column by column; that of kDefault that most rows have comes first. NaNs become one.
+/// than the sample said is stored as is smallest for what it has: as its parts, where these take fewer bytes,
+/// or uncompressed. By their first columns; all uncompressed columns are one group. Tuples of a dictionary
+/// ascend, column by column; that of kDefault that most rows have comes first. NaNs become one.
 /// kResourceExhausted, Cancelled().
 Result<ColumnGroups> CompressColumns(const Matrix& matrix, const CompressionPlan& plan,
                                      const KernelContext& context);
