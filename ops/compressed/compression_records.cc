@@ -9,17 +9,17 @@
 namespace heddle::ops {
 namespace {
 
-std::string Amount(int64_t bytes) {
-  const auto number = static_cast<double>(bytes);
-  if (number < 1e6) return fmt::format("{:.1f} KB", number / 1e3);
-  return number < 1e9 ? fmt::format("{:.1f} MB", number / 1e6) : fmt::format("{:.2f} GB", number / 1e9);
-}
-
 std::string Counted(int64_t count, std::string_view one) {
   return fmt::format("{} {}{}", count, one, count == 1 ? "" : "s");
 }
 
 }  // namespace
+
+std::string AmountText(int64_t bytes) {
+  const auto number = static_cast<double>(bytes);
+  if (number < 1e6) return fmt::format("{:.1f} KB", number / 1e3);
+  return number < 1e9 ? fmt::format("{:.1f} MB", number / 1e6) : fmt::format("{:.2f} GB", number / 1e9);
+}
 
 std::string GroupsText(const ColumnGroups& groups) {
   struct Sum {
@@ -47,7 +47,7 @@ std::string GroupsText(const ColumnGroups& groups) {
 std::string BytesText(const CompressionRecord& record) {
   if (record.groups.empty()) return fmt::format("as it is: {}", record.why_not);
   std::string text = fmt::format(
-      "{} to {} ({:.1f} times smaller)", Amount(record.plain_bytes), Amount(record.bytes),
+      "{} to {} ({:.1f} times smaller)", AmountText(record.plain_bytes), AmountText(record.bytes),
       static_cast<double>(record.plain_bytes) / static_cast<double>(std::max<int64_t>(record.bytes, 1)));
   if (record.ns > 0) text += fmt::format(" in {:.3f} s", static_cast<double>(record.ns) / 1e9);
   text += ": " + record.groups;
@@ -67,9 +67,9 @@ CompressionRecords& CompressionRecords::Process() {
   return *records;
 }
 
-void CompressionRecords::Add(const CompressionRecord& record) {
+void CompressionRecords::Add(const FusedRuntime* session, const CompressionRecord& record) {
   const std::lock_guard lock(mutex_);
-  CompressionRecord& sum = records_[record.place];
+  CompressionRecord& sum = sessions_[session][record.place];
   sum.place = record.place;
   ++sum.calls;
   sum.ns += record.ns;
@@ -83,11 +83,14 @@ void CompressionRecords::Add(const CompressionRecord& record) {
   sum.groups = record.groups;
 }
 
-std::vector<CompressionRecord> CompressionRecords::Take() {
-  std::map<std::string, CompressionRecord> taken;
+std::vector<CompressionRecord> CompressionRecords::Take(const FusedRuntime* session) {
+  ByPlace taken;
   {
     const std::lock_guard lock(mutex_);
-    taken.swap(records_);
+    if (const auto found = sessions_.find(session); found != sessions_.end()) {
+      taken = std::move(found->second);
+      sessions_.erase(found);
+    }
   }
   std::vector<CompressionRecord> records;
   for (auto& [place, record] : taken) records.push_back(std::move(record));
