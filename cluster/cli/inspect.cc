@@ -116,6 +116,7 @@ std::string ToText(const FileFacts& facts) {
                         facts.separator.empty()   ? "blanks"
                         : facts.separator == "\t" ? "tabs"
                                                   : "'" + EscapeForTerminal(facts.separator) + "'");
+  if (!facts.column_groups.empty()) text += fmt::format("stored by column groups: {}\n", facts.column_groups);
   if (!facts.looked_at_all)
     text += fmt::format("of these only the first {} rows were looked at (--whole looks at all)\n",
                         facts.rows_looked_at);
@@ -160,6 +161,7 @@ std::string ToJson(const FileFacts& facts) {
     json["header"] = facts.header;
     json["separator"] = facts.separator;
   }
+  if (!facts.column_groups.empty()) json["column_groups"] = facts.column_groups;
   json["rows_looked_at"] = facts.rows_looked_at;
   json["metadata"] = facts.has_metadata;
   json["schema"] = Json::array();

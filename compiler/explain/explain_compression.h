@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <set>
+#include <map>
 #include <string>
 #include <utility>
 
@@ -10,8 +10,9 @@
 
 namespace heddle::compiler {
 
-/// Lines and columns of calls of compress() in a script, also of those that the passes remove.
-using WrittenCompressions = std::set<std::pair<int32_t, int32_t>>;
+/// Calls of compress() in a script, also those that the passes remove: by line and column, the functions that
+/// they stand in ("": none).
+using WrittenCompressions = std::map<std::pair<int32_t, int32_t>, std::string>;
 WrittenCompressions FindCompressions(const Program& program);
 
 /// The text of `explain --level compression`: for each compress() of the script, and each matrix that a loop

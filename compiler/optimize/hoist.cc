@@ -10,6 +10,7 @@
 #include "compiler/optimize/loop_range.h"
 #include "compiler/optimize/pass.h"
 #include "compiler/optimize/shared_map.h"
+#include "compiler/optimize/storage.h"
 #include "core/programs/for_each_block.h"
 
 // What moves: aggregates, matrix products and cell-wise functions (exp, log, ...) all of whose inputs are the
@@ -29,11 +30,6 @@ void AddAssigned(const Block& block, Names* names) {
   ForEachBlock(block, [&](const Block& inner) {
     ForEachAssigned(inner, [&](const std::string& name) { names->insert(name); });
   });
-}
-
-bool IsLoop(const Block& block) {
-  return block.kind == Block::Kind::kWhile || block.kind == Block::Kind::kFor ||
-         block.kind == Block::Kind::kParallelFor;
 }
 
 // What holds at a place in the program.

@@ -39,6 +39,19 @@ bool NeedsAll(const Graph& graph, const Node& node, size_t i) {
          ops::InputUseOf(node, infos, static_cast<int>(i)) == ops::InputUse::kWhole;
 }
 
+// Whether the block itself gives the variable another value: not X = compress(X).
+bool Changes(const Block& block, const std::string& variable) {
+  if (block.variable == variable ||
+      std::find(block.results.begin(), block.results.end(), variable) != block.results.end())
+    return true;
+  return std::any_of(block.graph.nodes.begin(), block.graph.nodes.end(), [&](const Node& node) {
+    if (!node.Is("assign") || node.Text("name") != variable) return false;
+    const Node* value = &block.graph[node.inputs[0]];
+    while (ChangesStorage(*value)) value = &block.graph[value->inputs[0]];
+    return !value->Is("variable") || value->Text("name") != variable;
+  });
+}
+
 // Follows a variable through blocks, the names that it gets there, and the functions that get it.
 class Reader {
  public:
@@ -100,9 +113,8 @@ class Reader {
       return;
     }
     bool is_changed = false;
-    ForEachBlock(found->second.body, [&](const Block& block) {
-      ForEachAssigned(block, [&](const std::string& name) { is_changed = is_changed || name == parameter; });
-    });
+    ForEachBlock(found->second.body,
+                 [&](const Block& block) { is_changed = is_changed || Changes(block, parameter); });
     if (is_changed)
       reads_.push_back({function + "()", position, times, true});
     else
@@ -124,7 +136,8 @@ void AddMatrices(const Graph& graph, std::map<std::string, ValueInfo>* matrices)
 std::string WhyNot(const LoopInput& input) {
   for (const StorageRead& read : input.reads)
     if (read.needs_all)
-      return fmt::format("{} in line {} takes it decoded as a whole", read.reader, read.position.line);
+      return fmt::format("{} in line {} needs all of it, and would decode it each time", read.reader,
+                         read.position.line);
   if (input.info.IsSized() && input.info.format == Format::kDense &&
       KnownBytes(input.info) < ops::kFetchedBytes)
     return "it fits in a cache";

@@ -206,7 +206,7 @@ class RankSession : public Session {
           {counts.label, counts.calls, counts.nanoseconds, counts.bytes, counts.interpreted});
       statistics.bytes_moved += counts.bytes;
     }
-    for (const ops::CompressionRecord& record : ops::CompressionRecords::Process().Take())
+    for (const ops::CompressionRecord& record : ops::CompressionRecords::Process().Take(&fused_))
       statistics.compressions.push_back(ToText(record));
     for (std::string& text : blocks_.recursions().bodies().Texts())
       statistics.recursions.push_back(std::move(text));

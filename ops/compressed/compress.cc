@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <cmath>
 #include <memory>
 #include <optional>
 #include <string>
@@ -16,9 +18,9 @@
 namespace heddle::ops {
 namespace {
 
-// How often a matrix could be read in the time that it takes to plan and to compress it
-// (docs/performance.md).
-constexpr double kReadsOfCompressing = 25;
+// The same of a matrix in panels, which are read from files: about 4 from a disk with 1 GB/s, 30 from the
+// page cache of the system.
+constexpr double kReadsOfPanels = 8;
 
 Result<ValueInfo> InferSame(const InferContext& context) {
   if (!context.inputs.empty() && context.inputs[0].IsFrame()) return context.inputs[0];
@@ -34,39 +36,51 @@ Cost CostOfCompressing(const Node&, std::span<const ValueInfo> inputs) {
   return {.work = bytes / static_cast<double>(sizeof(double)) * kReadsOfCompressing, .bytes = 2 * bytes};
 }
 
+// Whether entries of a CSR matrix, read from a file, are -0.0: what operators make of column groups where the
+// format is sparse is CSR without zeros.
+template <typename T>
+bool HasSignedZeros(const Matrix& csr) {
+  const T* const values = csr.values<T>() + (csr.rows() == 0 ? 0 : csr.row_offsets()[0]);
+  return std::any_of(values, values + csr.stored(), [](T x) { return x == 0 && std::signbit(x); });
+}
+
 // Why the matrix is not even looked at; "" where it is.
-std::string WhyNotPlanned(const Matrix& x, const Scalar* reads) {
-  if (std::string why = WhyTooSmall(x.bytes(), reads); !why.empty()) return why;
+std::string WhyNotPlanned(const Matrix& x, int64_t whole_bytes, const Scalar* reads) {
+  if (std::string why = WhyTooSmall(whole_bytes, reads); !why.empty()) return why;
   // A plan has a few numbers of every cell of the sample, zeros too.
   constexpr double kBytesOfSampledCell = 24;
   if (x.IsSparse() && kBytesOfSampledCell * static_cast<double>(SampledRows(x.rows()).size()) *
                               static_cast<double>(x.columns()) >
                           static_cast<double>(x.bytes()))
     return "its rows are too wide to be sampled";
+  if (x.IsSparse() &&
+      (x.element_type() == ElementType::kFloat64 ? HasSignedZeros<double>(x) : HasSignedZeros<float>(x)))
+    return "it is sparse and has cells of -0.0";
   return "";
 }
 
 std::string TakesTooMuch(double share) { return fmt::format("it would take {:.2f} of its bytes", share); }
 
 // Why the plan is not carried out; "" where it is.
-std::string WhyNotMade(const CompressionPlan& plan, const Scalar* reads) {
+std::string WhyNotMade(const CompressionPlan& plan, int64_t whole_bytes, const Scalar* reads) {
   if (!plan.Pays()) return TakesTooMuch(plan.bytes / plan.plain_bytes);
   if (reads == nullptr) return "";
+  const double needed = IsReadInPanels(whole_bytes) ? kReadsOfPanels : kReadsOfCompressing;
   const double saved = reads->AsDouble() * (1 - plan.bytes / plan.plain_bytes);
-  if (saved > kReadsOfCompressing) return "";
+  if (saved > needed) return "";
   return fmt::format(
       "{:.0f} reads of it would save as much as {:.1f}, and compressing takes as long as {:.0f}",
-      reads->AsDouble(), saved, kReadsOfCompressing);
+      reads->AsDouble(), saved, needed);
 }
 
 }  // namespace
 
-Result<Matrix> CompressedOf(const Matrix& x, const Scalar* reads, const KernelContext& context,
-                            CompressionRecord* record) {
-  record->why_not = WhyNotPlanned(x, reads);
+Result<Matrix> CompressedOf(const Matrix& x, int64_t whole_bytes, const Scalar* reads,
+                            const KernelContext& context, CompressionRecord* record) {
+  record->why_not = WhyNotPlanned(x, whole_bytes, reads);
   if (!record->why_not.empty()) return x;
   HEDDLE_ASSIGN_OR_RETURN(const CompressionPlan plan, PlanCompression(x, context));
-  record->why_not = WhyNotMade(plan, reads);
+  record->why_not = WhyNotMade(plan, whole_bytes, reads);
   if (!record->why_not.empty()) return x;
   HEDDLE_ASSIGN_OR_RETURN(ColumnGroups groups, CompressColumns(x, plan, context));
   // Distinct tuples beyond those that the sample let expect are cells that are stored as they were.
@@ -86,8 +100,13 @@ Result<Value> RunCompress(const KernelCall& call) {
   const Matrix& x = call.inputs[0]->matrix();
   CompressionRecord record{.place = PlaceOf(call.node), .plain_bytes = x.bytes()};
   const int64_t begin_ns = SystemClock().MonotonicNs();
-  Result<Matrix> result = WithinMemory(
-      "compress", [&] { return CompressedOf(x, call.node.FindAttribute("reads"), call.context, &record); });
+  // Of a panel, or the rows of a rank: what a cache has to hold is the whole.
+  const double parts =
+      static_cast<double>(call.total_rows) / static_cast<double>(std::max<int64_t>(1, x.rows()));
+  const auto whole_bytes = static_cast<int64_t>(static_cast<double>(x.bytes()) * std::max(1.0, parts));
+  Result<Matrix> result = WithinMemory("compress", [&] {
+    return CompressedOf(x, whole_bytes, call.node.FindAttribute("reads"), call.context, &record);
+  });
   if (!result.ok()) {
     // How a matrix is stored fails no script: without room for the groups it stays as it is.
     if (result.status().code() != StatusCode::kResourceExhausted) return result.status();
@@ -95,7 +114,7 @@ Result<Value> RunCompress(const KernelCall& call) {
     result = x;
   }
   record.ns = SystemClock().MonotonicNs() - begin_ns;
-  CompressionRecords::Process().Add(record);
+  CompressionRecords::Process().Add(call.context.fused, record);
   return Value(*std::move(result));
 }
 
@@ -122,7 +141,8 @@ Result<Value> RunDecompress(const KernelCall& call) {
 /// Exact:   the same cells, but for payloads of NaN.
 /// Stored:  what fits in the cache of a core stays as it is, and what the plan makes less than a tenth
 ///          smaller. Attribute `reads` (a number; of compress-loops): how often the matrix will be read. Then
-///          what fits in the last-level cache stays as well, and what so many reads do not pay for.
+///          what fits in the last-level cache stays as well, and what so many reads do not pay for: fewer do
+///          where the whole matrix is larger than the memory.
 /// Rows:    each rank compresses its own.
 /// Cost:    reads X once, and looks up every cell.
 extern constexpr Operator kCompress = {.name = "compress",

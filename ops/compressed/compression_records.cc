@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <array>
 
+#include "core/memory/memory_budget.h"
 #include "ops/base/cpu.h"
 
 namespace heddle::ops {
@@ -18,17 +19,17 @@ int64_t LastLevelCacheBytes() {
   return bytes > 0 ? bytes : int64_t{64} << 20;
 }
 
-std::string Amount(int64_t bytes) {
-  const auto number = static_cast<double>(bytes);
-  if (number < 1e6) return fmt::format("{:.1f} KB", number / 1e3);
-  return number < 1e9 ? fmt::format("{:.1f} MB", number / 1e6) : fmt::format("{:.2f} GB", number / 1e9);
-}
-
 std::string Counted(int64_t count, std::string_view one) {
   return fmt::format("{} {}{}", count, one, count == 1 ? "" : "s");
 }
 
 }  // namespace
+
+std::string AmountText(int64_t bytes) {
+  const auto number = static_cast<double>(bytes);
+  if (number < 1e6) return fmt::format("{:.1f} KB", number / 1e3);
+  return number < 1e9 ? fmt::format("{:.1f} MB", number / 1e6) : fmt::format("{:.2f} GB", number / 1e9);
+}
 
 std::string GroupsText(const ColumnGroups& groups) {
   struct Sum {
@@ -53,9 +54,12 @@ std::string GroupsText(const ColumnGroups& groups) {
   return text;
 }
 
+bool IsReadInPanels(int64_t bytes) { return bytes > MemoryBudget::Process().limit() / 2; }
+
 std::string WhyTooSmall(int64_t bytes, const Scalar* reads) {
   if (bytes <= SecondLevelCacheBytes()) return "it fits in the cache of a core";
-  if (reads != nullptr && bytes <= LastLevelCacheBytes()) return "it fits in the last-level cache";
+  if (reads != nullptr && bytes <= LastLevelCacheBytes() && !IsReadInPanels(bytes))
+    return "it fits in the last-level cache";
   return "";
 }
 
@@ -66,7 +70,7 @@ std::string PlaceOf(const Node& node) {
 std::string BytesText(const CompressionRecord& record) {
   if (record.groups.empty()) return fmt::format("as it is: {}", record.why_not);
   std::string text = fmt::format(
-      "{} to {} ({:.1f} times smaller)", Amount(record.plain_bytes), Amount(record.bytes),
+      "{} to {} ({:.1f} times smaller)", AmountText(record.plain_bytes), AmountText(record.bytes),
       static_cast<double>(record.plain_bytes) / static_cast<double>(std::max<int64_t>(record.bytes, 1)));
   if (record.ns > 0) text += fmt::format(" in {:.3f} s", static_cast<double>(record.ns) / 1e9);
   text += ": " + record.groups;
@@ -86,9 +90,9 @@ CompressionRecords& CompressionRecords::Process() {
   return *records;
 }
 
-void CompressionRecords::Add(const CompressionRecord& record) {
+void CompressionRecords::Add(const FusedRuntime* session, const CompressionRecord& record) {
   const std::lock_guard lock(mutex_);
-  CompressionRecord& sum = records_[record.place];
+  CompressionRecord& sum = sessions_[session][record.place];
   sum.place = record.place;
   ++sum.calls;
   sum.ns += record.ns;
@@ -102,11 +106,14 @@ void CompressionRecords::Add(const CompressionRecord& record) {
   sum.groups = record.groups;
 }
 
-std::vector<CompressionRecord> CompressionRecords::Take() {
-  std::map<std::string, CompressionRecord> taken;
+std::vector<CompressionRecord> CompressionRecords::Take(const FusedRuntime* session) {
+  ByPlace taken;
   {
     const std::lock_guard lock(mutex_);
-    taken.swap(records_);
+    if (const auto found = sessions_.find(session); found != sessions_.end()) {
+      taken = std::move(found->second);
+      sessions_.erase(found);
+    }
   }
   std::vector<CompressionRecord> records;
   for (auto& [place, record] : taken) records.push_back(std::move(record));

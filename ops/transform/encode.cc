@@ -189,7 +189,7 @@ Result<Matrix> AssembleRows(const KernelCall& call, const TransformSpec& spec,
     record.groups = GroupsText(groups.groups());
     record.ns = SystemClock().MonotonicNs() - begin_ns;
   }
-  CompressionRecords::Process().Add(record);
+  CompressionRecords::Process().Add(call.context.fused, record);
   if (record.why_not.empty()) return groups;
   return format == Format::kSparse ? AsSparse(groups) : AsDense(groups);
 }

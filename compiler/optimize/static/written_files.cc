@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "compiler/optimize/storage.h"
 #include "core/programs/for_each_block.h"
 #include "ops/base/operator.h"
 #include "ops/io/files/file_versions.h"
@@ -33,9 +34,7 @@ class ProgramWalk {
   void Walk(const std::vector<Block>& blocks) {
     for (const Block& block : blocks) {
       std::set<std::string> seen;
-      const bool is_loop = block.kind == Block::Kind::kWhile || block.kind == Block::Kind::kFor ||
-                           block.kind == Block::Kind::kParallelFor;
-      if (is_loop) AddWrites(block.body, &seen);  // of the round before
+      if (IsLoop(block)) AddWrites(block.body, &seen);  // of the round before
       WalkGraph(block);
       Walk(block.body);
       Walk(block.otherwise);

@@ -105,6 +105,7 @@ class ValueInspector {
     HEDDLE_ASSIGN_OR_RETURN(summary_, Summarize(read_, files_));
     facts_.rows = summary_.shape.rows;
     facts_.columns = summary_.shape.columns;
+    facts_.column_groups = summary_.column_groups;
     if (!summary_.column_major_writer.empty())
       facts_.warnings.push_back(TransposeOf(summary_.column_major_writer) +
                                 "; transposed=TRUE in read() turns it");

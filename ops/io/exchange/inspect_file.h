@@ -23,6 +23,7 @@ struct FileFacts {
   std::string separator;  ///< "" for any number of blanks.
   bool header = false;
   std::string why_header;
+  std::string column_groups;  ///< Of binary: those of the file, in words; "": it has none.
   int64_t rows = kUnknown;
   int64_t columns = kUnknown;
   int64_t nonzeros = kUnknown;  ///< In the rows that were looked at.

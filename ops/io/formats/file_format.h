@@ -60,10 +60,11 @@ struct ReadOptions {
   /// FALSE in their place.
   bool any_cell_may_miss = false;
   std::string index_separator = ":";
-  std::optional<bool> zero_based;          ///< libsvm: whether indexes begin at 0; else an index 0 tells.
-  std::string dataset;                     ///< Of a file that holds several: its name; "": the only one.
-  bool transposed = false;                 ///< Of formats of arrays: with its indexes in the other order.
-  int64_t chunk_bytes = int64_t{1} << 20;  ///< Of the chunks that a file of lines is cut into, about.
+  std::optional<bool> zero_based;  ///< libsvm: whether indexes begin at 0; else an index 0 tells.
+  std::string dataset;             ///< Of a file that holds several: its name; "": the only one.
+  bool transposed = false;         ///< Of formats of arrays: with its indexes in the other order.
+  bool by_groups = false;  ///< Who reads knows compressed matrices: of a file of column groups one comes.
+  int64_t chunk_bytes = int64_t{1} << 20;        ///< Of the chunks that a file of lines is cut into, about.
   const std::atomic<bool>* cancelled = nullptr;  ///< Polled between pieces; then kCancelled.
 };
 
@@ -114,6 +115,7 @@ struct FileSummary {
   std::string column_major_writer;
   /// The table that a matrix is in the file, where it has names of columns or types other than FP64.
   std::shared_ptr<const Schema> table;
+  std::string column_groups;          ///< Those of the file, in words; "": it has none.
   std::vector<std::string> warnings;  ///< What of the file is not read, in words.
   int64_t rows_of_group = 1;          ///< So many are decoded together, also to read few of them.
   int64_t text_bytes = 0;             ///< Of the text or binary file; one of another size is another version.
@@ -146,6 +148,7 @@ struct WriteOptions {
   bool header = false;
   bool sparse = false;
   std::optional<Packing> packing;  ///< compression=; else WriteValue goes by the end of the path.
+  bool by_groups = false;          ///< compression="groups", of kBinary alone.
   std::string description;
   int64_t parts = 0;        ///< A folder of so many files; 0: one file.
   int64_t rows_before = 0;  ///< Of some of the rows that are written: those before the first of them.

@@ -76,6 +76,7 @@ Result<Value> RunRead(const KernelCall& call) {
   }
   HEDDLE_ASSIGN_OR_RETURN(ReadOptions options, ResolveReadOptions(call.node, path, files));
   options.cancelled = call.context.cancelled;
+  options.by_groups = true;
   if (options.data_type == DataType::kScalar) {
     HEDDLE_ASSIGN_OR_RETURN(Scalar scalar, ReadScalar(options, files));
     HEDDLE_RETURN_IF_ERROR(CheckUnchanged(path, files));
@@ -119,6 +120,8 @@ Result<ValueInfo> InferWrite(const InferContext& context) {
   return ValueInfo{};
 }
 
+bool IsCompressed(const Value& value) { return value.IsMatrix() && value.matrix().IsCompressed(); }
+
 Result<Value> RunWrite(const KernelCall& call) {
   HEDDLE_ASSIGN_OR_RETURN(const WriteOptions options, WriteOptionsOf(call.node, call.inputs, call.context));
   const std::string path = call.inputs[1]->scalar().ToText();
@@ -126,12 +129,18 @@ Result<Value> RunWrite(const KernelCall& call) {
   const bool of_list = FileTypeOf(call.node).data_type == DataType::kList;
   const Status status = of_list ? FinishList(call.inputs[0]->scalar().ToText(), path, *call.context.files)
                         : call.phase == Phase::kFinish ? FinishStagedWrite(call, path, options)
-                        : call.inputs[0]->IsPanels()
-                            ? WritePanels(call, path, options)
+                        : call.inputs[0]->IsPanels()   ? WritePanels(call, path, options)
+                        : IsCompressed(*call.inputs[0])
+                            ? WriteCompressed(call, path, options)
                             : WriteValue(*call.inputs[0], path, options, *call.context.files);
   CountWriteOf(path, call.context);
   HEDDLE_RETURN_IF_ERROR(status);
   return Value();
+}
+
+Result<std::optional<Value>> RunWriteOfGroups(const KernelCall& call) {
+  HEDDLE_ASSIGN_OR_RETURN(Value nothing, RunWrite(call));
+  return std::optional<Value>(std::move(nothing));
 }
 
 constexpr Operator kOperators[] = {
@@ -175,6 +184,7 @@ constexpr Operator kOperators[] = {
      .panel_use = PanelUseOfWrite,
      .staged = &kStagedWrite,
      .run = RunWrite,
+     .run_compressed = RunWriteOfGroups,
      .effect = true,
      .may_fail = true,
      .pure = false,

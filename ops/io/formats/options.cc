@@ -274,8 +274,10 @@ Result<WriteOptions> ResolveWriteOptions(const Node& node) {
       const std::string lower = Lower(value.ToText());
       for (const Packing packing : {Packing::kNone, Packing::kGzip, Packing::kZstd})
         if (lower == Name(packing)) options.packing = packing;
+      options.by_groups = lower == "groups";
+      if (options.by_groups) options.packing = Packing::kNone;
       if (!options.packing)
-        return InvalidArgument("write: compression is none, gzip or zstd, not '{}'", value.ToText());
+        return InvalidArgument("write: compression is none, gzip, zstd or groups, not '{}'", value.ToText());
     } else if (name == "parts") {
       HEDDLE_ASSIGN_OR_RETURN(options.parts, TakeParts(value));
     } else if (name == "description") {
@@ -283,6 +285,12 @@ Result<WriteOptions> ResolveWriteOptions(const Node& node) {
     }
   }
   HEDDLE_RETURN_IF_ERROR(CheckSeparators(options));
+  // A format that only the run tells is an input.
+  const bool is_said =
+      node.FindAttribute("format") != nullptr || node.inputs.size() < 3 || node.inputs[2] == kNoNode;
+  if (options.by_groups && is_said && options.format != FileFormat::kBinary)
+    return InvalidArgument("write: compression=\"groups\" is of format=\"binary\", not of '{}'",
+                           EntryOf(options.format).name);
   return options;
 }
 

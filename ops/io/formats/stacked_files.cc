@@ -17,6 +17,7 @@ ReadOptions OptionsOfFile(const ReadOptions& options, const std::string& path) {
   ReadOptions own = options;
   own.path = path;
   own.rows = own.columns = own.nonzeros = kUnknown;
+  own.by_groups = false;  // Each file has dictionaries of its own.
   return own;
 }
 

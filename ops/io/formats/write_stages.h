@@ -27,6 +27,9 @@ Status FinishStagedWrite(const KernelCall& call, const std::string& path, const 
 /// write() of panels (core/values/row_panels.h) by one process, in memory for a few pieces.
 Status WritePanels(const KernelCall& call, const std::string& path, const WriteOptions& options);
 
+/// write() of a compressed matrix by one process, which decodes a few rows at a time.
+Status WriteCompressed(const KernelCall& call, const std::string& path, const WriteOptions& options);
+
 /// How write() takes a value whose rows pass in panels (Operator::panel_use): kNone where it needs all rows
 /// at once, of a format without rows of their own; kReads where something of all rows has to be known first,
 /// it makes several files, or only the run tells the format, and on several ranks always (WritePanels); else

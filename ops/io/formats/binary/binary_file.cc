@@ -6,8 +6,10 @@
 #include "core/values/sizes.h"
 #include "ops/base/kernel.h"
 #include "ops/base/parallel.h"
+#include "ops/compressed/compression_records.h"
 #include "ops/io/checksums/crc32c.h"
 #include "ops/io/formats/binary/binary_layout.h"
+#include "ops/io/formats/binary/row_coding.h"
 #include "ops/io/formats/options.h"
 #include "ops/io/formats/plain_cells.h"
 #include "ops/io/formats/readers.h"
@@ -95,12 +97,25 @@ Status BinaryFile::ReadHeader() {
       (shape_.Cells() == 0 && std::max(shape_.rows, shape_.columns) > kMostLengthOfEmpty) ||
       header.kind < kMatrixKind || header.kind > kFrameKind || header.schema_bytes % 8 != 0)
     return damaged;
-  if (header.compression != 0)
+  if (header.compression > kColumnGroups ||
+      (header.compression == kColumnGroups && header.kind != kMatrixKind))
     return DataLoss("cannot read '{}': its blocks are compressed in a way that this Heddle does not know",
                     path_);
   rows_of_block_ = static_cast<int64_t>(header.rows_of_block);
   blocks_begin_ = kHeaderBytes + static_cast<int64_t>(header.schema_bytes);
+  if (header.compression == kColumnGroups) return ReadCoding(schema);
   return header.kind == kFrameKind ? ReadSchema(schema) : OkStatus();
+}
+
+Status BinaryFile::ReadCoding(std::string_view bytes) {
+  Result<std::shared_ptr<const RowCoding>> coding = RowCoding::Parse(bytes, shape_.columns);
+  // Rows of a block have numbers of 16 bits.
+  const bool blocks_are_right = rows_of_block_ % 2 == 0 && rows_of_block_ <= kSegmentRows;
+  if (coding.ok() && !blocks_are_right) return DataLoss("cannot read '{}': its header is damaged", path_);
+  if (coding.status().code() == StatusCode::kDataLoss)
+    return DataLoss("cannot read '{}': {}", path_, coding.status().message());
+  HEDDLE_ASSIGN_OR_RETURN(coding_, std::move(coding));
+  return OkStatus();
 }
 
 Status BinaryFile::ReadSchema(std::string_view bytes) {
@@ -172,12 +187,15 @@ Status BinaryFile::CheckBlocks() const {
     const BinaryBlock block = Block(b);
     const int64_t rows = EndRow(b) - FirstRow(b);
     int64_t bytes = 0;
-    bool known = block.layout <= BlockLayout::kColumns &&
-                 (block.layout == BlockLayout::kColumns) == (schema_ != nullptr) && block.stored >= 0;
+    bool known = block.layout <= BlockLayout::kGroups32 &&
+                 (block.layout == BlockLayout::kColumns) == (schema_ != nullptr) &&
+                 (block.layout >= BlockLayout::kGroups64) == (coding_ != nullptr) && block.stored >= 0;
     if (known && schema_ != nullptr) known = block.stored == 0;
     if (known && schema_ == nullptr) {
       known = block.stored <= rows * shape_.columns;
-      bytes = BytesOfMatrixBlock(block.layout, rows, shape_.columns, block.stored);
+      bytes = coding_ == nullptr ? BytesOfMatrixBlock(block.layout, rows, shape_.columns, block.stored)
+                                 : std::clamp(block.bytes, coding_->LeastBytes(rows, block.layout),
+                                              coding_->MostBytes(rows, block.layout));
     }
     for (int64_t j = 0; known && schema_ != nullptr && j < shape_.columns; ++j)
       bytes = SaturatingSum(bytes,
@@ -210,6 +228,7 @@ Result<FileSummary> SummarizeBinary(const ReadOptions& options, Files& files) {
   summary.shape = file.shape();
   summary.schema = file.schema();
   summary.stored = file.stored();
+  if (file.coding() != nullptr) summary.column_groups = GroupsText(file.coding()->groups());
   summary.format = is_frame ? Format::kDense : ChooseFormat(file.shape(), file.stored());
   for (int64_t b = 0; b < file.BlocksUpTo(file.shape().rows); ++b)
     summary.chunk_rows.push_back(file.FirstRow(b));

@@ -23,7 +23,19 @@ static_assert(std::endian::native == std::endian::little, "binary files are read
 
 /// What the cells of a matrix are in one block. kDense: all of them, row by row. kCsr: the values that are
 /// not +0.0, their columns (int32), and of each row the number of values up to its end (uint32).
-enum class BlockLayout : uint32_t { kDense64 = 0, kDense32 = 1, kCsr64 = 2, kCsr32 = 3, kColumns = 4 };
+/// kGroups: codes of column groups, and the cells of columns without codes
+/// (ops/io/formats/binary/row_coding.h).
+enum class BlockLayout : uint32_t {
+  kDense64 = 0,
+  kDense32 = 1,
+  kCsr64 = 2,
+  kCsr32 = 3,
+  kColumns = 4,
+  kGroups64 = 5,
+  kGroups32 = 6
+};
+
+class RowCoding;  // ops/io/formats/binary/row_coding.h
 
 /// Of one column of a frame in one block.
 struct ColumnPiece {
@@ -53,6 +65,8 @@ class BinaryFile {
   int64_t size() const { return file_->size(); }
   int64_t stored() const { return stored_; }
   const std::shared_ptr<const Schema>& schema() const { return schema_; }  ///< nullptr: it holds a matrix.
+  /// Of a matrix that is stored by column groups; else nullptr.
+  const std::shared_ptr<const RowCoding>& coding() const { return coding_; }
   int64_t rows_of_block() const { return rows_of_block_; }
   BinaryBlock Block(int64_t block) const;
   ColumnPiece PieceOf(int64_t block, int64_t column) const;  ///< Of a frame.
@@ -73,6 +87,7 @@ class BinaryFile {
  private:
   Status ReadHeader();
   Status ReadSchema(std::string_view bytes);
+  Status ReadCoding(std::string_view bytes);
   Status ReadIndex();
   Status CheckBlocks() const;
   int64_t BytesOfEntry() const;
@@ -84,6 +99,7 @@ class BinaryFile {
   int64_t stored_ = 0;
   int64_t blocks_begin_ = 0;
   std::shared_ptr<const Schema> schema_;
+  std::shared_ptr<const RowCoding> coding_;
   CountedBytes index_;  // As it lies in the file: a file may have as many blocks as it likes.
 };
 
@@ -91,7 +107,7 @@ class BinaryFile {
 /// threads at once.
 struct EncodedBlock {
   CountedBytes bytes;
-  std::string_view borrowed;  ///< Instead of `bytes`: memory that is as the file is to be,
+  std::string_view borrowed;  ///< Instead of `bytes`, or a part of it: memory that is as the file is to be,
   Value owner;                ///< held by this where nobody else holds it.
   int64_t stored = 0;
   BlockLayout layout = BlockLayout::kDense64;
@@ -116,14 +132,15 @@ struct BinaryIndex {
   friend std::string BinaryEndBytes(BinaryIndex, uint64_t);
 };
 
-/// The three parts of a file, one behind the other: its header (a schema makes it a file of a frame), the
-/// blocks of all rows, what tells where the blocks are. Blocks are of `rows_of_block` rows, and may be made
-/// and written a few at a time; packed as the options say.
-std::string BinaryHeaderBytes(const Shape& shape, const Schema* schema, int64_t rows_of_block);
+/// The three parts of a file, one behind the other: its header (a schema makes it a file of a frame, a coding
+/// one of column groups), the blocks of all rows, what tells where the blocks are. Blocks are of
+/// `rows_of_block` rows, and may be made and written a few at a time; packed as the options say.
+std::string BinaryHeaderBytes(const Shape& shape, const Schema* schema, const RowCoding* coding,
+                              int64_t rows_of_block);
 Status GiveBinaryBlocks(int64_t rows, int64_t rows_of_block, const EncodeBlock& encode,
                         const WriteOptions& options, const ByteSink& sink, BinaryIndex* index);
-Status GiveBinaryBlocks(const Value& rows, int64_t rows_of_block, const WriteOptions& options,
-                        const ByteSink& sink, BinaryIndex* index);
+Status GiveBinaryBlocks(const Value& rows, const RowCoding* coding, int64_t rows_of_block,
+                        const WriteOptions& options, const ByteSink& sink, BinaryIndex* index);
 /// `begin` is where the first block is.
 std::string BinaryEndBytes(BinaryIndex index, uint64_t begin);
 
@@ -146,9 +163,13 @@ int64_t BytesOfMatrixBlock(BlockLayout layout, int64_t rows, int64_t columns, in
 int64_t BytesOfColumnPiece(ColumnType type, int64_t rows, const ColumnPiece& piece);
 
 Result<FileSummary> SummarizeBinary(const ReadOptions& options, Files& files);
-/// Rows [row_begin, row_end) of the matrix in a file, stored as `format` says.
+/// Rows [row_begin, row_end) of the matrix in a file, stored as `format` says; of a file of column groups by
+/// these.
 Result<Matrix> RowsOf(const BinaryFile& file, Format format, int64_t row_begin, int64_t row_end,
                       const std::atomic<bool>* cancelled);
+/// The same of a file of column groups.
+Result<Matrix> CodedRowsOf(const BinaryFile& file, int64_t row_begin, int64_t row_end,
+                           const std::atomic<bool>* cancelled);
 Result<Matrix> ReadBinaryMatrix(const ReadOptions& options, const FileSummary& summary, int64_t row_begin,
                                 int64_t row_end, Files& files);
 Result<Frame> ReadBinaryFrame(const ReadOptions& options, const FileSummary& summary, int64_t row_begin,

@@ -13,18 +13,19 @@ constexpr std::string_view kBinaryMark = "\x89HDL\r\n\x1a\n";
 constexpr std::string_view kBinaryEndMark = "HDLend\r\n";
 constexpr uint32_t kBinaryVersion = 1;
 constexpr uint8_t kMatrixKind = 1, kFrameKind = 2;
+constexpr uint8_t kNoGroups = 0, kColumnGroups = 1;
 constexpr int64_t kMostRowsOfBlock = 1 << 20;
 
 struct BinaryHeader {
   char mark[8];
   uint32_t version;
   uint8_t kind;
-  uint8_t compression;  // 0: none
+  uint8_t compression;  // kNoGroups or kColumnGroups
   uint8_t zero[2];
   uint64_t rows;
   uint64_t columns;
   uint64_t rows_of_block;
-  uint64_t schema_bytes;  // behind the header; of a matrix 0
+  uint64_t schema_bytes;  // behind the header; of a matrix those of its column groups, 0 without them
   uint32_t more_zero[3];
   uint32_t checksum;  // of what is before, and of the schema
 };

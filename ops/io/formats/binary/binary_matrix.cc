@@ -6,9 +6,12 @@
 #include <cmath>
 #include <limits>
 
+#include "core/values/column_groups.h"
+#include "ops/base/cpu.h"
 #include "ops/base/parallel.h"
 #include "ops/io/formats/binary/binary_file.h"
 #include "ops/io/formats/binary/binary_layout.h"
+#include "ops/io/formats/plain_cells.h"
 #include "ops/io/formats/readers.h"
 
 namespace heddle::ops {
@@ -171,7 +174,9 @@ class Target {
       case BlockLayout::kDense32: return TakeDense<float>(number, block, bytes);
       case BlockLayout::kCsr64: return TakeCsr<double>(number, block, bytes);
       case BlockLayout::kCsr32: return TakeCsr<float>(number, block, bytes);
-      case BlockLayout::kColumns: break;
+      case BlockLayout::kColumns:
+      case BlockLayout::kGroups64:
+      case BlockLayout::kGroups32: break;
     }
     return file_.Malformed(number, "they are no rows of a matrix");
   }
@@ -280,6 +285,8 @@ int64_t CountStoredCells(const Matrix& matrix) {
 
 Result<Matrix> RowsOf(const BinaryFile& file, Format format, int64_t row_begin, int64_t row_end,
                       const std::atomic<bool>* cancelled) {
+  if (file.coding() != nullptr && row_begin < row_end)
+    return CodedRowsOf(file, row_begin, row_end, cancelled);
   HEDDLE_ASSIGN_OR_RETURN(Target target, Target::Make(file, format, row_begin, row_end));
   HEDDLE_RETURN_IF_ERROR(file.Visit(
       row_begin, row_end, cancelled, [&](int64_t block) { return target.PlaceOf(block); },
@@ -293,7 +300,15 @@ Result<Matrix> ReadBinaryMatrix(const ReadOptions& options, const FileSummary& s
   if (file.size() != summary.text_bytes || file.schema() != nullptr || file.shape() != summary.shape ||
       file.stored() != summary.stored)
     return ItChanged(options);
-  return RowsOf(file, summary.format, row_begin, row_end, options.cancelled);
+  HEDDLE_ASSIGN_OR_RETURN(Matrix rows, RowsOf(file, summary.format, row_begin, row_end, options.cancelled));
+  // To read cells of what fits in a cache takes less time than to look them up.
+  const bool is_small = rows.cells() * int64_t{sizeof(double)} <= SecondLevelCacheBytes();
+  if (!rows.IsCompressed() || (options.by_groups && !is_small)) return rows;
+  return CollectRows(options, summary, row_begin, row_end, 1, [&](int64_t begin, int64_t end, double* out) {
+    const int64_t first = rows.first_row() - row_begin;
+    DecodeRows(rows.groups(), first + begin, first + end, out);
+    return OkStatus();
+  });
 }
 
 }  // namespace heddle::ops

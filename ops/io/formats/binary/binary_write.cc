@@ -5,6 +5,7 @@
 #include "ops/io/checksums/crc32c.h"
 #include "ops/io/formats/binary/binary_file.h"
 #include "ops/io/formats/binary/binary_layout.h"
+#include "ops/io/formats/binary/row_coding.h"
 #include "ops/io/formats/ordered_pieces.h"
 
 namespace heddle::ops {
@@ -39,12 +40,16 @@ void AppendEntry(const EncodedBlock& block, uint64_t offset, uint32_t checksum, 
 
 }  // namespace
 
-std::string BinaryHeaderBytes(const Shape& shape, const Schema* schema, int64_t rows_of_block) {
-  const std::string schema_bytes = schema == nullptr ? std::string() : SchemaBytes(*schema);
+std::string BinaryHeaderBytes(const Shape& shape, const Schema* schema, const RowCoding* coding,
+                              int64_t rows_of_block) {
+  const std::string schema_bytes = schema != nullptr   ? SchemaBytes(*schema)
+                                   : coding != nullptr ? coding->header()
+                                                       : std::string();
   BinaryHeader header = {};
   kBinaryMark.copy(header.mark, sizeof(header.mark));
   header.version = kBinaryVersion;
   header.kind = schema == nullptr ? kMatrixKind : kFrameKind;
+  header.compression = coding == nullptr ? kNoGroups : kColumnGroups;
   header.rows = static_cast<uint64_t>(shape.rows);
   header.columns = static_cast<uint64_t>(shape.columns);
   header.rows_of_block = static_cast<uint64_t>(rows_of_block);
@@ -121,11 +126,12 @@ Status GiveBinaryBlocks(int64_t rows, int64_t rows_of_block, const EncodeBlock& 
       });
 }
 
-Status GiveBinaryBlocks(const Value& rows, int64_t rows_of_block, const WriteOptions& options,
-                        const ByteSink& sink, BinaryIndex* index) {
+Status GiveBinaryBlocks(const Value& rows, const RowCoding* coding, int64_t rows_of_block,
+                        const WriteOptions& options, const ByteSink& sink, BinaryIndex* index) {
   return GiveBinaryBlocks(
       rows.shape().rows, rows_of_block,
       [&](int64_t begin, int64_t end, EncodedBlock* block) {
+        if (coding != nullptr) return coding->Encode(rows.matrix(), begin, end, block);
         return rows.IsFrame() ? EncodeRows(rows.frame(), begin, end, block)
                               : EncodeRows(rows.matrix(), begin, end, block);
       },

@@ -6,9 +6,11 @@
 #include <utility>
 
 #include "ops/base/parallel.h"
+#include "ops/io/formats/binary/row_coding.h"
 #include "ops/io/formats/format_table.h"
 #include "ops/io/formats/numpy/npy.h"
 #include "ops/io/formats/plain_cells.h"
+#include "ops/io/formats/readers.h"
 #include "ops/io/formats/write/row_pieces.h"
 #include "ops/io/formats/write/write_frame.h"
 #include "ops/io/formats/write/write_parts.h"
@@ -17,6 +19,7 @@ namespace heddle::ops {
 namespace {
 
 int64_t RowsOfBinaryBlock(const FileContent& file) {
+  if (file.coding != nullptr) return RowCoding::RowsOfBlock(file.info.shape.columns);
   return file.info.IsFrame()
              ? RowsOfFrameBlock(*file.info.schema, file.info.shape.rows, file.totals.text_bytes)
              : RowsOfMatrixBlock(file.info.shape, file.info.element_type, file.totals.stored);
@@ -34,7 +37,7 @@ Status GivePlainBeginning(const FileContent& file, const WriteOptions& options, 
   switch (options.format) {
     case FileFormat::kBinary:
       return sink(BinaryHeaderBytes(info.shape, info.IsFrame() ? info.schema.get() : nullptr,
-                                    RowsOfBinaryBlock(file)));
+                                    file.coding.get(), RowsOfBinaryBlock(file)));
     case FileFormat::kNpy: return sink(HeaderOfMatrix(info.shape));
     case FileFormat::kCsv:
       if (info.IsFrame()) return options.header ? sink(CsvNames(*info.schema, options)) : OkStatus();
@@ -102,13 +105,41 @@ void RowTotals::Add(const RowTotals& more) {
   stored += more.stored;
   text_bytes += more.text_bytes;
   first_filled = std::min(first_filled, more.first_filled);
+  cells.Add(more.cells);
 }
 
-RowTotals TotalsOf(const Value& rows, int64_t row_begin, FileFormat format) {
+void RowTotals::Put(RecordWriter* writer) const {
+  for (const int64_t number : {nonzeros, stored, text_bytes, first_filled}) writer->Put(number);
+  cells.Put(writer);
+}
+
+RowTotals RowTotals::Take(RecordTaker* taker) {
+  RowTotals totals;
+  for (int64_t* const number : {&totals.nonzeros, &totals.stored, &totals.text_bytes, &totals.first_filled})
+    *number = taker->Take<int64_t>();
+  totals.cells = CountedCells::Take(taker);
+  return totals;
+}
+
+Result<FileContent> ContentOf(const ValueInfo& info, int64_t row_begin, RowTotals totals,
+                              const WriteOptions& options) {
+  FileContent content{.info = info, .row_begin = row_begin, .totals = std::move(totals)};
+  if (!options.by_groups || !info.IsMatrix()) return content;
+  // Where the format of a matrix is sparse, operators make CSR of its groups, and that has no -0.0.
+  const bool has_signed_zeros = content.totals.stored != content.totals.nonzeros;
+  if (has_signed_zeros && ChooseFormat(info.shape, content.totals.stored) == Format::kSparse) return content;
+  HEDDLE_ASSIGN_OR_RETURN(content.coding, RowCoding::Choose(content.totals.cells, info.shape,
+                                                            info.element_type, content.totals.stored));
+  return content;
+}
+
+RowTotals TotalsOf(const Value& rows, int64_t row_begin, const WriteOptions& options) {
+  const FileFormat format = options.format;
   RowTotals totals;
   if (rows.IsMatrix()) {
     totals.nonzeros = CountNonzeros(rows.matrix());
     if (format == FileFormat::kBinary) totals.stored = CountStoredCells(rows.matrix());
+    if (options.by_groups) totals.cells = CountedCells::Of(rows.matrix());
     return totals;
   }
   const Frame& frame = rows.frame();
@@ -170,7 +201,7 @@ Status GiveSection(const Value& rows, int64_t row_begin, const FileContent& file
   if (!HasSections(file.info, packed.options.format)) return GiveWhole(rows, packed, sink);
   const WriteOptions options = OptionsOfRows(row_begin, packed);
   if (options.format == FileFormat::kBinary)
-    return GiveBinaryBlocks(rows, RowsOfBinaryBlock(file), options, sink, index);
+    return GiveBinaryBlocks(rows, file.coding.get(), RowsOfBinaryBlock(file), options, sink, index);
   if (rows.IsFrame()) return WriteFrameRows(rows.frame(), FirstLine(file, options), options, sink);
   if (options.format == FileFormat::kNpy)
     return GiveCells(rows.matrix(), options.packing, options.cancelled, sink);

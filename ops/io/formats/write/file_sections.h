@@ -3,12 +3,15 @@
 
 #include <cstdint>
 #include <limits>
+#include <memory>
 #include <string>
 #include <string_view>
 
 #include "core/values/value.h"
 #include "ops/io/formats/binary/binary_file.h"
+#include "ops/io/formats/binary/counted_cells.h"
 #include "ops/io/formats/file_format.h"
+#include "ops/io/formats/write/record_bytes.h"
 
 // The bytes of a file, made section by section: what stands before the rows, rows from a multiple of
 // RowsOfUnit() up to another, what stands behind them. Whoever makes the sections, the bytes are the same.
@@ -23,11 +26,15 @@ struct RowTotals {
   int64_t stored = 0;                                          ///< Of a binary one: cells that are not +0.0.
   int64_t text_bytes = 0;                                      ///< Of a frame in binary.
   int64_t first_filled = std::numeric_limits<int64_t>::max();  ///< Of a frame in csv (FirstFilledRow()).
+  CountedCells cells;                                          ///< Of a matrix by column groups.
 
+  /// Rows that follow these.
   void Add(const RowTotals& more);
+  void Put(RecordWriter* writer) const;
+  static RowTotals Take(RecordTaker* taker);
 };
 /// The totals of rows of a value that begin at its row `row_begin`.
-RowTotals TotalsOf(const Value& rows, int64_t row_begin, FileFormat format);
+RowTotals TotalsOf(const Value& rows, int64_t row_begin, const WriteOptions& options);
 
 /// Whether they depend on the cells.
 bool HasTotals(const ValueInfo& info, FileFormat format);
@@ -37,7 +44,11 @@ struct FileContent {
   ValueInfo info;         ///< Of these rows together.
   int64_t row_begin = 0;  ///< The number of the first of them in the value.
   RowTotals totals;
+  std::shared_ptr<const RowCoding> coding;  ///< Of a matrix by column groups.
 };
+/// The content of these rows. kResourceExhausted.
+Result<FileContent> ContentOf(const ValueInfo& info, int64_t row_begin, RowTotals totals,
+                              const WriteOptions& options);
 
 /// The options with the packing of pieces as it is of this file: by the option, else by the path's end.
 /// Formats that pack what they give as one say so by FormatEntry::packs_pieces.

@@ -43,15 +43,15 @@ ValueInfo InfoOfRows(const ValueInfo& whole, int64_t rows) {
 }
 
 // The files of a value with what is known of their rows together.
-std::vector<FileContent> FilesOf(const ValueInfo& whole, int64_t parts,
-                                 const std::map<uint64_t, RowTotals>& totals) {
-  const std::vector<int64_t> cuts = CutsOfFiles(whole.shape.rows, parts);
+Result<std::vector<FileContent>> FilesOf(const ValueInfo& whole, const WriteOptions& options,
+                                         const std::map<uint64_t, RowTotals>& totals) {
+  const std::vector<int64_t> cuts = CutsOfFiles(whole.shape.rows, options.parts);
   std::vector<FileContent> files;
   for (size_t f = 0; f + 1 < cuts.size(); ++f) {
     const auto found = totals.find(f);
-    files.push_back({.info = InfoOfRows(whole, cuts[f + 1] - cuts[f]),
-                     .row_begin = cuts[f],
-                     .totals = found == totals.end() ? RowTotals() : found->second});
+    HEDDLE_ASSIGN_OR_RETURN(files.emplace_back(),
+                            ContentOf(InfoOfRows(whole, cuts[f + 1] - cuts[f]), cuts[f],
+                                      found == totals.end() ? RowTotals() : found->second, options));
   }
   return files;
 }
@@ -123,12 +123,12 @@ Result<std::string> JointWrite::Begin(const Value& rows) const {
     if (counts || HasTotals(whole_, options.format))
       HEDDLE_RETURN_IF_ERROR(VisitRows(
           rows, whole_, from - begin, to - begin, 1, held_bytes_, [&](int64_t at, const Value& some) {
-            totals.Add(TotalsOf(some, begin + at, options.format));
+            totals.Add(TotalsOf(some, begin + at, options));
             if (counts) bytes += BytesOfSection(some, begin + at, content, options_);
             return IsCancelled(options.cancelled) ? Cancelled("cancelled") : OkStatus();
           }));
     share.Put(uint64_t{f});
-    share.Put(totals);
+    totals.Put(&share);
     share.Put(counts ? bytes : kUnknown);
   }
   return std::move(share).Take();
@@ -146,13 +146,14 @@ Status JointWrite::UseTotals(std::span<const std::string> of_all) {
     if (std::string hidden = share.TakeText(); !hidden.empty()) hidden_ = std::move(hidden);
     while (!share.AtEnd()) {
       const auto file = share.Take<uint64_t>();
-      totals[file].Add(share.Take<RowTotals>());
+      totals[file].Add(RowTotals::Take(&share));
       const auto counted = share.Take<int64_t>();
       if (counted != kUnknown && r == static_cast<size_t>(rank_)) counted_[size_t{file}] = counted;
     }
     if (!share.ok()) return Malformed();
   }
-  for (FileContent& content : FilesOf(whole_, options_.options.parts, totals)) {
+  HEDDLE_ASSIGN_OR_RETURN(std::vector<FileContent> contents, FilesOf(whole_, options_.options, totals));
+  for (FileContent& content : contents) {
     const int64_t unit = RowsOfUnit(content, options_);
     made_.push_back({std::move(content), unit});
   }
@@ -338,7 +339,7 @@ Result<std::string> JointWrite::Place(const Value& rows, const std::string& kept
         const std::vector<PlacedBytes> left,
         PlaceShare(share, rows, rows_made, before[uint64_t{share.file}], own[uint64_t{share.file}]));
     placed.Put(uint64_t{share.file});
-    placed.Put(made_[share.file].content.totals);
+    made_[share.file].content.totals.Put(&placed);
     placed.Put(own[uint64_t{share.file}]);
     placed.PutText(made.TakeText());
     placed.Put(made.Take<int64_t>());
@@ -390,7 +391,7 @@ Status FinishJointWrite(std::span<const std::string> of_all, const ValueInfo& wh
     hidden = share.TakeText();
     while (!share.AtEnd()) {
       const auto file = share.Take<uint64_t>();
-      totals[file] = share.Take<RowTotals>();
+      totals[file] = RowTotals::Take(&share);
       Sections& made = sections[file];
       made.bytes += share.Take<int64_t>();
       BinaryIndex index;
@@ -409,7 +410,7 @@ Status FinishJointWrite(std::span<const std::string> of_all, const ValueInfo& wh
   WrittenValue written{.kind = whole.IsFrame() ? Value::Kind::kFrame : Value::Kind::kMatrix,
                        .shape = whole.shape,
                        .schema = whole.schema};
-  const std::vector<FileContent> contents = FilesOf(whole, write_options.parts, totals);
+  HEDDLE_ASSIGN_OR_RETURN(const std::vector<FileContent> contents, FilesOf(whole, write_options, totals));
   for (size_t f = 0; f < contents.size(); ++f) {
     Sections& made = sections[uint64_t{f}];
     written.nonzeros += contents[f].totals.nonzeros;
@@ -430,7 +431,8 @@ namespace {
 Status WriteOneFile(const Value& value, const ValueInfo& info, const std::string& path,
                     const WriteOptions& write_options, Files& files) {
   const PackedOptions options = PackingFor(path, write_options);
-  const FileContent file{.info = info, .totals = TotalsOf(value, 0, write_options.format)};
+  HEDDLE_ASSIGN_OR_RETURN(const FileContent file,
+                          ContentOf(info, 0, TotalsOf(value, 0, write_options), write_options));
   HEDDLE_RETURN_IF_ERROR(files.Replace(path, [&](const ByteSink& sink) -> Status {
     HEDDLE_RETURN_IF_ERROR(GiveBeginning(file, options, sink));
     int64_t bytes = 0;

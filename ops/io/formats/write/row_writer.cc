@@ -41,6 +41,8 @@ bool HasTexts(const Schema& schema) {
 bool CanAppendRows(const ValueInfo& info, const std::string* path, const WriteOptions& options) {
   if (options.parts > 0 || !HasSections(info, options.format)) return false;
   const bool is_binary = options.format == FileFormat::kBinary;
+  // Dictionaries, which stand in front of the rows, have cells of all of them.
+  if (options.by_groups) return false;
   // The length of texts decides how many rows a block has.
   if (is_binary && info.IsFrame()) return info.schema != nullptr && !HasTexts(*info.schema);
   const bool has_cells = options.format == FileFormat::kText || options.format == FileFormat::kLibsvm ||
@@ -70,11 +72,13 @@ Result<std::unique_ptr<RowWriter>> RowWriter::Begin(const ValueInfo& info, const
 }
 
 Status RowWriter::GiveBeginningFor(const Value& first_rows) {
-  const FileFormat format = write_options_.format;
   if (first_rows.IsMatrix()) content_.info.element_type = first_rows.matrix().element_type();
-  content_.totals =
-      known_ ? *known_
-             : TotalsLike(TotalsOf(first_rows, 0, format), first_rows.shape().rows, content_.info.shape.rows);
+  HEDDLE_ASSIGN_OR_RETURN(content_,
+                          ContentOf(content_.info, 0,
+                                    known_ ? *known_
+                                           : TotalsLike(TotalsOf(first_rows, 0, write_options_),
+                                                        first_rows.shape().rows, content_.info.shape.rows),
+                                    write_options_));
   rows_of_unit_ = RowsOfUnit(content_, options_);
   HEDDLE_ASSIGN_OR_RETURN(beginning_, BeginningOf(content_, options_));
   return file_->Append(beginning_);
@@ -85,7 +89,7 @@ Status RowWriter::Add(const Value& rows) {
   if (next_row_ + waiting_rows_ + count > all)
     return Internal("write: more than the {} rows of the value", all);
   if (rows_of_unit_ == 0) HEDDLE_RETURN_IF_ERROR(GiveBeginningFor(rows));
-  const RowTotals totals = TotalsOf(rows, next_row_ + waiting_rows_, write_options_.format);
+  const RowTotals totals = TotalsOf(rows, next_row_ + waiting_rows_, write_options_);
   found_.Add(totals);
   // Only rows that have come before decide whether a line is the first one.
   if (!known_) content_.totals.first_filled = found_.first_filled;

@@ -357,6 +357,8 @@ Status CheckFormatHolds(Value::Kind kind, const WriteOptions& options) {
     return FailedPrecondition("write: a {} cannot be written in format '{}'", Name(type), entry.name)
         .WithNote(fmt::format("formats of {} are {}", is_frame ? "frames" : "matrices",
                               NamesOfWrittenFormats(type)));
+  if (options.by_groups && is_frame)
+    return FailedPrecondition("write: compression=\"groups\" is of matrices, this is a frame");
   if (options.parts > 0 && entry.in_folders == InFolders::kNot)
     return FailedPrecondition("write: parts={}, but a folder in format '{}' is no value", options.parts,
                               entry.name)

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "ops/base/held_bytes.h"
+#include "ops/cells/storage.h"
 #include "ops/io/formats/write/joint_write.h"
 #include "ops/io/formats/write/row_writer.h"
 #include "ops/io/formats/write/visit_rows.h"
@@ -45,7 +46,7 @@ Status WritePieces(const PiecedValue& value, const std::string& path, const Writ
   if (!CanAppendRows(info, &path, options)) {
     totals.emplace();
     HEDDLE_RETURN_IF_ERROR(VisitPieces(value, [&](int64_t begin, const Value& rows) {
-      totals->Add(TotalsOf(rows, begin, options.format));
+      totals->Add(TotalsOf(rows, begin, options));
       return OkStatus();
     }));
   }
@@ -53,6 +54,18 @@ Status WritePieces(const PiecedValue& value, const std::string& path, const Writ
                           RowWriter::Begin(info, path, options, totals, files));
   HEDDLE_RETURN_IF_ERROR(VisitPieces(value, [&](int64_t, const Value& rows) { return writer->Add(rows); }));
   return writer->Finish();
+}
+
+Status WriteCompressed(const KernelCall& call, const std::string& path, const WriteOptions& options) {
+  const Matrix& matrix = call.inputs[0]->matrix();
+  const int64_t row_bytes = std::max<int64_t>(1, matrix.columns() * BytesOf(matrix.element_type()));
+  return WritePieces({.shape = matrix.shape(),
+                      .rows_at_once = std::max<int64_t>(1, kMostHeldByWrite / row_bytes),
+                      .read = [&](int64_t begin, int64_t end) -> Result<Value> {
+                        HEDDLE_ASSIGN_OR_RETURN(Matrix rows, AsDense(matrix.Rows(begin, end)));
+                        return Value(std::move(rows));
+                      }},
+                     path, options, *call.context.files);
 }
 
 Status WritePanels(const KernelCall& call, const std::string& path, const WriteOptions& options) {

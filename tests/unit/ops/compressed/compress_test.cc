@@ -4,10 +4,12 @@
 
 #include <cmath>
 
+#include "core/memory/memory_budget.h"
 #include "core/values/column_groups.h"
 #include "ops/base/cpu.h"
 #include "ops/cells/storage.h"
 #include "ops/compressed/compression_records.h"
+#include "ops/fused/fused.h"
 #include "tests/support/frames.h"
 #include "tests/unit/ops/run_operator.h"
 
@@ -32,7 +34,8 @@ Matrix RunOn(const std::string& op, const Matrix& matrix, testing::Attributes at
 
 std::string WhatWasDone() {
   std::string text;
-  for (const CompressionRecord& record : CompressionRecords::Process().Take()) text += ToText(record) + "\n";
+  for (const CompressionRecord& record : CompressionRecords::Process().Take(nullptr))
+    text += ToText(record) + "\n";
   return text;
 }
 
@@ -74,16 +77,29 @@ TEST(CompressTest, WhatALoopReadsTooSeldomStays) {
   CompressionRecord record;
   KernelContext context;
   const Scalar many(1e6), few(2.0);
-  stored = *CompressedOf(matrix, &many, context, &record);
+  stored = *CompressedOf(matrix, matrix.bytes(), &many, context, &record);
   if (stored.IsCompressed()) {  // The last-level cache is smaller than the matrix.
     EXPECT_EQ(record.why_not, "");
-    stored = *CompressedOf(matrix, &few, context, &record);
+    stored = *CompressedOf(matrix, matrix.bytes(), &few, context, &record);
     EXPECT_NE(record.why_not.find("2 reads of it would save as much as"), std::string::npos)
         << record.why_not;
   } else {
     EXPECT_EQ(record.why_not, "it fits in the last-level cache");
   }
   EXPECT_TRUE(RunOn("compress", matrix).IsCompressed());
+}
+
+// Entries of a CSR matrix that comes from a file may be -0.0, which operators would not see in column groups.
+TEST(CompressTest, SparseMatricesWithSignedZerosStayAsTheyAre) {
+  WhatWasDone();
+  for (const ElementType type : {ElementType::kFloat64, ElementType::kFloat32}) {
+    Matrix sparse = *ToElementType(*AsSparse(FewValues(10)), type);
+    EXPECT_TRUE(RunOn("compress", sparse).IsCompressed());
+    type == ElementType::kFloat64 ? sparse.mutable_values<double>()[5] = -0.0
+                                  : sparse.mutable_values<float>()[5] = -0.0f;
+    EXPECT_TRUE(RunOn("compress", sparse).IsSparse());
+    EXPECT_NE(WhatWasDone().find("it is sparse and has cells of -0.0"), std::string::npos);
+  }
 }
 
 TEST(CompressTest, FramesStayAsTheyAre) {
@@ -96,28 +112,67 @@ TEST(CompressTest, FramesStayAsTheyAre) {
 TEST(CompressTest, RecordsAddUpByPlace) {
   WhatWasDone();
   CompressionRecords& records = CompressionRecords::Process();
-  records.Add({.place = "line 3 of x.dml",
-               .plain_bytes = 8'000'000,
-               .bytes = 1'000'000,
-               .ns = 2'000'000,
-               .groups = "A"});
-  records.Add({.place = "line 3 of x.dml",
-               .plain_bytes = 8'000'000,
-               .bytes = 1'000'000,
-               .ns = 2'000'000,
-               .groups = "B"});
-  records.Add({.place = "line 3 of x.dml", .plain_bytes = 100, .bytes = 100, .why_not = "it is small"});
+  records.Add(nullptr, {.place = "line 3 of x.dml",
+                        .plain_bytes = 8'000'000,
+                        .bytes = 1'000'000,
+                        .ns = 2'000'000,
+                        .groups = "A"});
+  records.Add(nullptr, {.place = "line 3 of x.dml",
+                        .plain_bytes = 8'000'000,
+                        .bytes = 1'000'000,
+                        .ns = 2'000'000,
+                        .groups = "B"});
+  records.Add(nullptr,
+              {.place = "line 3 of x.dml", .plain_bytes = 100, .bytes = 100, .why_not = "it is small"});
   EXPECT_EQ(
       WhatWasDone(),
       "line 3 of x.dml, 3 times: 16.0 MB to 2.0 MB (8.0 times smaller) in 0.004 s: B; 1 times as it is: it is small\n");
   EXPECT_EQ(WhatWasDone(), "");
 }
 
+// Sessions of one process at the same time tell what each of them has compressed.
+TEST(CompressTest, RecordsAreThoseOfASession) {
+  WhatWasDone();
+  FusedRuntime first(nullptr, false, {}), second(nullptr, false, {});
+  testing::Invocation call("compress", {Value(FewValues())});
+  for (FusedRuntime* const session : {&first, &second, &first}) {
+    call.context.fused = session;
+    ASSERT_TRUE(call.RunRows(0, 0, 0).ok());
+  }
+  CompressionRecords& records = CompressionRecords::Process();
+  const std::vector<CompressionRecord> of_first = records.Take(&first), of_second = records.Take(&second);
+  ASSERT_EQ(of_first.size(), 1u);
+  ASSERT_EQ(of_second.size(), 1u);
+  EXPECT_EQ(of_first[0].calls, 2 * of_second[0].calls);
+  EXPECT_TRUE(records.Take(&first).empty());
+  EXPECT_EQ(WhatWasDone(), "");
+}
+
+// A panel fits in any cache: what counts is the matrix that it is a part of.
+TEST(CompressTest, PanelsOfALargeMatrixAreCompressed) {
+  const Matrix panel = FewValues();
+  const Scalar reads(1000.0), few_reads(10.0);
+  KernelContext context;
+  CompressionRecord record;
+  EXPECT_FALSE(CompressedOf(panel, SecondLevelCacheBytes() + 1, &reads, context, &record)->IsCompressed());
+  EXPECT_EQ(record.why_not, "it fits in the last-level cache");
+  EXPECT_TRUE(CompressedOf(panel, int64_t{1} << 40, &reads, context, &record)->IsCompressed());
+  // Where memory holds the whole, few reads do not pay for compressing; reads of files do.
+  MemoryBudget& budget = MemoryBudget::Process();
+  const int64_t limit = budget.limit();
+  budget.SetLimit(int64_t{1} << 42);
+  EXPECT_FALSE(CompressedOf(panel, int64_t{1} << 40, &few_reads, context, &record)->IsCompressed());
+  EXPECT_TRUE(record.why_not.starts_with("10 reads of it would save as much as ")) << record.why_not;
+  budget.SetLimit(int64_t{1} << 40);
+  EXPECT_TRUE(CompressedOf(panel, int64_t{1} << 40, &few_reads, context, &record)->IsCompressed());
+  budget.SetLimit(limit);
+}
+
 TEST(CompressTest, NamesGroupsByEncoding) {
   const Matrix matrix = FewValues();
   CompressionRecord record;
   KernelContext context;
-  const Matrix compressed = *CompressedOf(matrix, nullptr, context, &record);
+  const Matrix compressed = *CompressedOf(matrix, matrix.bytes(), nullptr, context, &record);
   ASSERT_TRUE(compressed.IsCompressed());
   EXPECT_EQ(record.groups, GroupsText(compressed.groups()));
   EXPECT_NE(record.groups.find("columns in"), std::string::npos) << record.groups;
