@@ -120,8 +120,7 @@ class ExecutorProcessImpl : public ExecutorProcess {
       if (outcome == LineChannel::Outcome::kClosed) return;
       if (outcome == LineChannel::Outcome::kSilence) {
         if (++missed_beats < kBeatsUntilStuck) continue;
-        silent_ms_ = silence_ms_;
-        return Kill();
+        return KillSilent();
       }
       missed_beats = 0;
       Result<ExecutorMessage> message = ParseExecutorMessage(line);
@@ -150,8 +149,16 @@ class ExecutorProcessImpl : public ExecutorProcess {
     while ((ready = poll(&poller, 1, static_cast<int>(silence_ms_))) < 0 && errno == EINTR) {
     }
     close(fd);
-    if (ready != 0) return;
+    if (ready == 0) KillSilent();
+  }
+
+  void KillSilent() {
     silent_ms_ = silence_ms_;
+    // One that runs has no such state.
+    siginfo_t info{};
+    if (waitid(P_PID, static_cast<id_t>(pid_), &info, WSTOPPED | WNOHANG | WNOWAIT) == 0 &&
+        info.si_code == CLD_STOPPED)
+      stopped_by_ = info.si_status;
     Kill();
   }
 
@@ -171,7 +178,7 @@ class ExecutorProcessImpl : public ExecutorProcess {
       wait4(pid_, &status, 0, &used);
       reaped_ = true;
       exit.signalled = WIFSIGNALED(status);
-      exit.value = exit.signalled ? WTERMSIG(status) : WEXITSTATUS(status);
+      exit.value = !exit.signalled ? WEXITSTATUS(status) : stopped_by_ != 0 ? stopped_by_ : WTERMSIG(status);
       exit.peak_bytes = int64_t{used.ru_maxrss} << 10;
       // The kernel says nothing to the parent of whom it kills for memory, but it counts.
       exit.out_of_memory = exit.signalled && exit.value == SIGKILL && !killed_ && Kills() > memory_kills;
@@ -198,6 +205,7 @@ class ExecutorProcessImpl : public ExecutorProcess {
   bool killed_ = false;           // by this object
   int64_t silence_ms_ = 0;        // set before the thread starts
   int64_t silent_ms_ = 0;         // of the thread
+  int stopped_by_ = 0;            // of the thread: the signal, when it was silent for that
   std::set<std::string> hidden_;  // of the thread: what the process may leave
   std::thread thread_;
 };
@@ -206,7 +214,8 @@ class ExecutorProcessImpl : public ExecutorProcess {
 
 std::string ExecutorExit::Describe() const {
   if (silent_ms > 0)
-    return fmt::format("gave no sign of life for {} s and was killed", static_cast<double>(silent_ms) / 1e3);
+    return fmt::format("gave no sign of life for {} s and was killed{}", static_cast<double>(silent_ms) / 1e3,
+                       IsSignalOfStop(value) ? fmt::format(": signal {} had stopped it", value) : "");
   if (out_of_memory)
     return fmt::format(
         "was killed by the kernel because memory ran out: it held {} bytes, of {} that its surroundings allow; "

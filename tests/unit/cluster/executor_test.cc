@@ -171,9 +171,10 @@ TEST(ExecutorTest, AStoppedExecutorIsFoundAndTheOthersGo) {
   kill(children[1], SIGSTOP);
   const engine::RunOutcome outcome = running.get();
   EXPECT_EQ(outcome.status.code(), StatusCode::kUnavailable);
-  EXPECT_NE(outcome.status.message().find(
-                fmt::format("(pid {}) gave no sign of life for 1 s and was killed", children[1])),
-            std::string::npos)
+  EXPECT_NE(
+      outcome.status.message().find(fmt::format(
+          "(pid {}) gave no sign of life for 1 s and was killed: signal 19 had stopped it", children[1])),
+      std::string::npos)
       << outcome.status.ToString();
   EXPECT_TRUE(Children().empty());
 }
