@@ -221,11 +221,15 @@ TEST_F(ServiceTest, HelmRendersItsChart) {
 
 // From nothing to a job that survives a kill, as docs/deployment.md tells it.
 TEST_F(ServiceTest, AClusterFromNothing) {
-  const Finished finished =
-      Shell("HEDDLE=" + Binary() + " TMPDIR=" + folder() + " " + kDeploy + "/cluster-from-nothing 2>&1");
+  const Finished finished = Shell("HEDDLE=" + Binary() + " TMPDIR=" + folder() + " " + kDeploy +
+                                  "/cluster-from-nothing report.html 2>&1");
   EXPECT_EQ(finished.code, 0) << finished.output;
   for (const std::string text : {"2 workers", "killed a worker", "SUCCEEDED", "sum 4950", "nothing is left"})
     EXPECT_NE(finished.output.find(text), std::string::npos) << finished.output;
+  const std::string report = ReadText(folder() + "/report.html");
+  EXPECT_TRUE(report.starts_with("<!doctype html>")) << report.substr(0, 200);
+  EXPECT_NE(report.find("was lost"), std::string::npos) << "why there were two attempts";
+  fs::remove(folder() + "/report.html");
   EXPECT_TRUE(fs::is_empty(folder()));
 }
 
