@@ -10,9 +10,12 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <filesystem>
+#include <fstream>
 #include <future>
 #include <mutex>
 #include <set>
+#include <system_error>
 #include <thread>
 
 #include "cluster/executor/executor_messages.h"
@@ -29,6 +32,28 @@ namespace {
 
 constexpr std::string_view kName = "an executor";
 constexpr int kBeatsUntilStuck = 10;
+constexpr int kMostStarvedTimes = 10;  // So often a process that waits for a processor may be silent in turn.
+constexpr int64_t kNsPerMs = 1'000'000;
+
+struct ProcessorUse {
+  int64_t ran_ns = 0;        // All threads of a process together.
+  bool is_runnable = false;  // A thread runs, or waits for a processor.
+};
+
+ProcessorUse UseOf(pid_t pid) {
+  ProcessorUse use;
+  std::error_code error;
+  for (const auto& thread : std::filesystem::directory_iterator(fmt::format("/proc/{}/task", pid), error)) {
+    std::ifstream times(thread.path() / "schedstat"), file(thread.path() / "stat");
+    int64_t ran_ns = 0;
+    std::string line;
+    if (times >> ran_ns) use.ran_ns += ran_ns;
+    if (!std::getline(file, line)) continue;
+    const size_t name_end = line.rfind(')');
+    if (name_end != std::string::npos && line.compare(name_end, 3, ") R") == 0) use.is_runnable = true;
+  }
+  return use;
+}
 
 class ExecutorProcessImpl : public ExecutorProcess {
  public:
@@ -114,16 +139,23 @@ class ExecutorProcessImpl : public ExecutorProcess {
   void Read() {
     const int beat_ms = static_cast<int>(std::max<int64_t>(silence_ms_ / kBeatsUntilStuck, 1));
     int missed_beats = 0;
+    int starved_times = 0;
+    int64_t ran_ns = 0;
     std::string line;
     for (;;) {
       const LineChannel::Outcome outcome = channel_.ReadLine(&line, beat_ms);
       if (outcome == LineChannel::Outcome::kClosed) return;
       if (outcome == LineChannel::Outcome::kSilence) {
+        if (missed_beats == 0) ran_ns = UseOf(pid_).ran_ns;
         if (++missed_beats < kBeatsUntilStuck) continue;
-        silent_ms_ = silence_ms_;
-        return Kill();
+        // One that would run and hardly gets a processor is not stuck: the machine has too much to do.
+        const ProcessorUse use = UseOf(pid_);
+        const bool is_starved = use.is_runnable && use.ran_ns - ran_ns < silence_ms_ * kNsPerMs / 2;
+        if (!is_starved || ++starved_times > kMostStarvedTimes) return KillSilent();
+        missed_beats = 0;
+        continue;
       }
-      missed_beats = 0;
+      missed_beats = starved_times = 0;
       Result<ExecutorMessage> message = ParseExecutorMessage(line);
       if (!message.ok()) return Kill();  // not our executor any more
       if (message->ready && events_.ready)
@@ -150,8 +182,16 @@ class ExecutorProcessImpl : public ExecutorProcess {
     while ((ready = poll(&poller, 1, static_cast<int>(silence_ms_))) < 0 && errno == EINTR) {
     }
     close(fd);
-    if (ready != 0) return;
+    if (ready == 0) KillSilent();
+  }
+
+  void KillSilent() {
     silent_ms_ = silence_ms_;
+    // One that runs has no such state.
+    siginfo_t info{};
+    if (waitid(P_PID, static_cast<id_t>(pid_), &info, WSTOPPED | WNOHANG | WNOWAIT) == 0 &&
+        info.si_code == CLD_STOPPED)
+      stopped_by_ = info.si_status;
     Kill();
   }
 
@@ -171,7 +211,7 @@ class ExecutorProcessImpl : public ExecutorProcess {
       wait4(pid_, &status, 0, &used);
       reaped_ = true;
       exit.signalled = WIFSIGNALED(status);
-      exit.value = exit.signalled ? WTERMSIG(status) : WEXITSTATUS(status);
+      exit.value = !exit.signalled ? WEXITSTATUS(status) : stopped_by_ != 0 ? stopped_by_ : WTERMSIG(status);
       exit.peak_bytes = int64_t{used.ru_maxrss} << 10;
       // The kernel says nothing to the parent of whom it kills for memory, but it counts.
       exit.out_of_memory = exit.signalled && exit.value == SIGKILL && !killed_ && Kills() > memory_kills;
@@ -198,6 +238,7 @@ class ExecutorProcessImpl : public ExecutorProcess {
   bool killed_ = false;           // by this object
   int64_t silence_ms_ = 0;        // set before the thread starts
   int64_t silent_ms_ = 0;         // of the thread
+  int stopped_by_ = 0;            // of the thread: the signal, when it was silent for that
   std::set<std::string> hidden_;  // of the thread: what the process may leave
   std::thread thread_;
 };
@@ -206,7 +247,8 @@ class ExecutorProcessImpl : public ExecutorProcess {
 
 std::string ExecutorExit::Describe() const {
   if (silent_ms > 0)
-    return fmt::format("gave no sign of life for {} s and was killed", static_cast<double>(silent_ms) / 1e3);
+    return fmt::format("gave no sign of life for {} s and was killed{}", static_cast<double>(silent_ms) / 1e3,
+                       IsSignalOfStop(value) ? fmt::format(": signal {} had stopped it", value) : "");
   if (out_of_memory)
     return fmt::format(
         "was killed by the kernel because memory ran out: it held {} bytes, of {} that its surroundings allow; "

@@ -87,11 +87,13 @@ void PullServer::OnFrame(grpc::ByteBuffer& frame) {
   std::vector<grpc::Slice> slices;
   const Result<engine::FrameHeader> header = ReadHeader(frame, &slices);
   if (!header.ok() || header->kind != engine::FrameKind::kPull) return Abort(port_);  // not one of ours
-  Result<Value> value = handler_.Published(header->run, header->register_id, header->slot);
+  // Without the lock, which holds up all that is on its way: the bytes of a compressed matrix are made here.
+  engine::OutgoingValue value(header->request,
+                              handler_.Published(header->run, header->register_id, header->slot));
   {
     const std::lock_guard lock(mutex_);
     if (active_.size() >= kMostPulls) return Abort(port_);
-    active_.emplace_back(header->request, std::move(value));
+    active_.push_back(std::move(value));
   }
   Wake(port_);
 }

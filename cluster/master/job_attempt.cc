@@ -5,15 +5,18 @@
 
 #include <algorithm>
 
+#include "cluster/process/process_end.h"
+
 namespace heddle::cluster {
 namespace {
 
 // Signals of an operator, of the system, of a shutdown. What bounds a process sends others.
 Blame BlameOf(const ExecutorExit& exit) {
   if (exit.CodeOf() == StatusCode::kResourceExhausted) return Blame::kScript;
-  const bool from_outside =
-      exit.signalled && exit.silent_ms == 0 &&
-      (exit.value == SIGKILL || exit.value == SIGTERM || exit.value == SIGINT || exit.value == SIGHUP);
+  const int signal = exit.value;
+  const bool from_outside = exit.signalled && (exit.silent_ms > 0 ? IsSignalOfStop(signal)
+                                                                  : signal == SIGKILL || signal == SIGTERM ||
+                                                                        signal == SIGINT || signal == SIGHUP);
   return from_outside ? Blame::kMachine : Blame::kCrash;
 }
 

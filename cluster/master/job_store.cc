@@ -259,6 +259,13 @@ class SqliteJobStore : public JobStore {
     return id;
   }
 
+  Result<int64_t> LastJob() override {
+    Query query(database_, "SELECT seq FROM sqlite_sequence WHERE name = 'jobs'");
+    const int64_t last = query.Step() ? query.Integer(0) : 0;
+    HEDDLE_RETURN_IF_ERROR(query.status());
+    return last;
+  }
+
   Result<int64_t> LastEpoch() override {
     Query query(database_, "SELECT max(last) FROM epochs");
     const int64_t last = query.Step() ? query.Integer(0) : 0;

@@ -72,6 +72,8 @@ class JobStore {
   /// 16 digits that no other store has, but for copies of this one: other masters may use the same place for
   /// what their jobs leave.
   virtual Result<std::string> Identity() = 0;
+  /// The highest number of any job there has been, deleted ones too; 0: none.
+  virtual Result<int64_t> LastJob() = 0;
   /// The highest epoch of any attempt there has been.
   virtual Result<int64_t> LastEpoch() = 0;
   /// Writes down that a worker is here, so that the next master waits for it; or that it is gone.

@@ -29,6 +29,7 @@ Status MasterCore::Start() {
   HEDDLE_ASSIGN_OR_RETURN(const std::vector<KnownWorker> drained, store_.Drained());
   for (const KnownWorker& worker : drained) drained_[worker.uuid] = worker.name;
   HEDDLE_ASSIGN_OR_RETURN(identity_, store_.Identity());
+  HEDDLE_ASSIGN_OR_RETURN(last_job_, store_.LastJob());
   HEDDLE_ASSIGN_OR_RETURN(last_epoch_, store_.LastEpoch());
   HEDDLE_ASSIGN_OR_RETURN(const std::vector<KnownWorker> here, store_.Here());
   for (const KnownWorker& worker : here) {
@@ -46,7 +47,6 @@ Status MasterCore::Start() {
   for (Job& job : jobs) {
     const std::string id = job.id;
     Entry& entry = entries_[id];
-    last_job_ = std::max(last_job_, NumberOfJob(id));
     entry.job = std::move(job);
     entry.submitted_ms = std::min(entry.job.submitted_ms, started_ms_);
     entry.first_loss_ms = std::min(entry.job.first_loss_ms, started_ms_);

@@ -121,8 +121,12 @@ class MasterCore {
   /// Asks a job to stop. A finished job stays as it is.
   Status Cancel(const std::string& job);
   std::vector<const Job*> Jobs() const;  ///< Oldest first.
-  /// Why a job is in its state, for people; of one that waits what it waits for at this moment.
-  std::string ReasonOf(const Job& job) const;
+  /// What the workers that are here lack for a job of a demand; "": they could run it.
+  using MissingWorkers = std::map<Demand, std::string>;
+  /// Why a job is in its state, for people; of one that waits what it waits for at this moment. Who asks
+  /// about many jobs in one call of the hub passes the same `known`: workers are looked at once for each
+  /// demand.
+  std::string ReasonOf(const Job& job, MissingWorkers* known) const;
   /// What a running job is at, as JSON (cluster/progress/progress_line.h); "" when nobody knows.
   const std::string& ProgressOf(const std::string& job) const;
   /// What the executor of a rank said on its standard error, from `offset` on; of the last attempt when

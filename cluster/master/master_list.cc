@@ -56,6 +56,7 @@ int ThreadsOf(const MasterCore& core, const Job& job) {
 void ServeList(MasterHub* hub, const Caller& caller, const ListRequest& request, ListReply* reply) {
   hub->Call([&](MasterCore& core) {
     const std::vector<const Job*> jobs = core.Jobs();
+    MasterCore::MissingWorkers missing;
     for (size_t i = jobs.size(); i > 0; --i) {
       const Job& job = *jobs[i - 1];
       const bool may_use = MayUse(caller, job);
@@ -66,7 +67,7 @@ void ServeList(MasterHub* hub, const Caller& caller, const ListRequest& request,
       }
       JobDescription* description = reply->add_jobs();
       ToProto(job, description);
-      description->set_reason(EscapeInvalidUtf8(core.ReasonOf(job)));
+      description->set_reason(EscapeInvalidUtf8(core.ReasonOf(job, &missing)));
       MakeLineOf(job, description);
       if (!may_use) HideWhy(description);
       description->set_progress(core.ProgressOf(job.id));
@@ -79,7 +80,8 @@ Status ServeGet(MasterHub* hub, const Caller& caller, const std::string& id, Job
   return hub->Call([&](MasterCore& core) -> Status {
     HEDDLE_ASSIGN_OR_RETURN(const Job* job, FindToSee(core, caller, id));
     ToProto(*job, reply);
-    reply->set_reason(EscapeInvalidUtf8(core.ReasonOf(*job)));
+    MasterCore::MissingWorkers missing;
+    reply->set_reason(EscapeInvalidUtf8(core.ReasonOf(*job, &missing)));
     if (const int64_t before = core.Before(*job); before > 0)
       reply->set_reason(
           fmt::format("{}; {} job{} before it", reply->reason(), before, before == 1 ? " comes" : "s come"));

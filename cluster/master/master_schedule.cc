@@ -191,15 +191,20 @@ std::string MasterCore::WhyNotAble(const Demand& demand, size_t able) const {
 
 // Jobs that could take each other's places share one place in the queue, and the first of them alone is
 // looked at again and again.
-std::string MasterCore::ReasonOf(const Job& job) const {
+std::string MasterCore::ReasonOf(const Job& job, MissingWorkers* known) const {
   const auto found = entries_.find(job.id);
   if (found == entries_.end() || !found->second.waiting) return job.reason;
-  const Demand& demand = found->second.waiting->demand;
-  const auto able = std::ranges::count_if(membership_.workers(), [&](const auto& worker) {
-    return TakesJobs(worker.second) && IsAble(worker.second.description, demand);
-  });
-  const std::string why = WhyNotAble(demand, static_cast<size_t>(able));
-  if (!why.empty()) return why;
+  Demand demand = found->second.waiting->demand;
+  demand.digits_of_deadline = 0;  // These two are of no matter to what workers offer.
+  demand.only_job = 0;
+  const auto [why, is_new] = known->try_emplace(demand);
+  if (is_new) {
+    const auto able = std::ranges::count_if(membership_.workers(), [&](const auto& worker) {
+      return TakesJobs(worker.second) && IsAble(worker.second.description, demand);
+    });
+    why->second = WhyNotAble(demand, static_cast<size_t>(able));
+  }
+  if (!why->second.empty()) return why->second;
   return job.reason.empty() ? "waits for its turn" : job.reason;
 }
 

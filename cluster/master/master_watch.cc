@@ -63,7 +63,8 @@ class WatchStream : public grpc::ServerWriteReactor<WatchEvent> {
       HEDDLE_ASSIGN_OR_RETURN(const Job* job, FindToUse(core, caller, job_));
       HEDDLE_ASSIGN_OR_RETURN(const bool has_text, log_rank_ ? NextLog(core) : NextOutput(*job));
       if (has_text) return true;
-      const std::string reason = core.ReasonOf(*job);
+      MasterCore::MissingWorkers missing;
+      const std::string reason = core.ReasonOf(*job, &missing);
       const std::string shown = fmt::format("{} {} {}", Name(job->state), job->attempt, reason);
       last_sent_ = IsFinal(job->state) || !follow_;
       if (shown == shown_ && !last_sent_) return NextProgress(core);

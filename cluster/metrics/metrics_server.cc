@@ -33,7 +33,7 @@ constexpr unsigned kThreads = 3;
 constexpr unsigned kMostConnections = 64;
 constexpr size_t kMostBytesOfRequest = 16 << 10;
 constexpr unsigned kIdleSeconds = 5;
-constexpr std::chrono::milliseconds kLookAtCertificate(5'000);
+constexpr std::chrono::milliseconds kLookAtCertificate(2'000);
 
 // A socket that listens at the first of the addresses that can be bound; errno of the last one otherwise.
 Descriptor ListenAt(const std::vector<SocketAddress>& addresses) {
@@ -63,16 +63,14 @@ std::string NameOf(const sockaddr* address, socklen_t size) {
 class MicrohttpdServer : public MetricsServer {
  public:
   MicrohttpdServer(TlsFiles tls, Sources sources) : tls_(std::move(tls)), sources_(std::move(sources)) {}
-  ~MicrohttpdServer() override {
-    looks_.reset();
-    if (daemon_ != nullptr) MHD_stop_daemon(daemon_);
-  }
+  ~MicrohttpdServer() override { looks_.reset(); }
 
   Status Listen(const std::string& address) {
-    HEDDLE_ASSIGN_OR_RETURN(texts_, ReadTlsFiles(tls_));
+    HEDDLE_ASSIGN_OR_RETURN(TlsTexts texts, ReadTlsFiles(tls_));
     HEDDLE_ASSIGN_OR_RETURN(const std::vector<SocketAddress> addresses, Resolve(address));
     listener_ = ListenAt(addresses);
-    if (!listener_.ok() || !StartDaemon())
+    if (listener_.ok()) daemon_ = StartDaemon(std::move(texts));
+    if (daemon_ == nullptr)
       return Unavailable("cannot listen on {} for metrics: {}", address, strerror(errno));
     SocketAddress bound;
     bound.size = sizeof(bound.storage);
@@ -86,39 +84,57 @@ class MicrohttpdServer : public MetricsServer {
   const std::string& address() const override { return address_; }
 
  private:
-  // The daemon owns a copy of the socket that listens; connections that come between two daemons wait in it.
-  bool StartDaemon() {
+  // One that answers, with the certificate that it shows. Those that connect are answered by any that is
+  // there.
+  struct Daemon {
+    TlsTexts texts;
+    MHD_Daemon* daemon = nullptr;
+
+    explicit Daemon(TlsTexts shown) : texts(std::move(shown)) {}
+    Daemon(const Daemon&) = delete;
+    ~Daemon() {
+      if (daemon == nullptr) return;
+      close(MHD_quiesce_daemon(daemon));
+      MHD_stop_daemon(daemon);
+    }
+  };
+
+  // nullptr with errno where that fails. The daemon owns a copy of the socket that listens, also when
+  // it does not start.
+  std::unique_ptr<Daemon> StartDaemon(TlsTexts texts) {
+    auto started = std::make_unique<Daemon>(std::move(texts));
     const int listener = fcntl(listener_.get(), F_DUPFD_CLOEXEC, 0);
-    if (listener < 0) return false;
-    const bool has_tls = !texts_.certificate.empty();
+    if (listener < 0) return nullptr;
+    const bool has_tls = !started->texts.certificate.empty();
     const unsigned flags =
         MHD_USE_AUTO | MHD_USE_INTERNAL_POLLING_THREAD | MHD_USE_ITC | (has_tls ? unsigned{MHD_USE_TLS} : 0U);
     std::vector<MHD_OptionItem> tls;
     if (has_tls) {
-      tls.push_back({MHD_OPTION_HTTPS_MEM_KEY, 0, texts_.key.data()});
-      tls.push_back({MHD_OPTION_HTTPS_MEM_CERT, 0, texts_.certificate.data()});
+      tls.push_back({MHD_OPTION_HTTPS_MEM_KEY, 0, started->texts.key.data()});
+      tls.push_back({MHD_OPTION_HTTPS_MEM_CERT, 0, started->texts.certificate.data()});
       tls.push_back({MHD_OPTION_HTTPS_PRIORITIES, 0, const_cast<char*>("NORMAL:-VERS-TLS1.0:-VERS-TLS1.1")});
     }
     tls.push_back({MHD_OPTION_END, 0, nullptr});
-    daemon_ = MHD_start_daemon(flags, 0, nullptr, nullptr, &Answer, this, MHD_OPTION_LISTEN_SOCKET, listener,
-                               MHD_OPTION_THREAD_POOL_SIZE, kThreads, MHD_OPTION_CONNECTION_LIMIT,
-                               kMostConnections, MHD_OPTION_CONNECTION_MEMORY_LIMIT, kMostBytesOfRequest,
-                               MHD_OPTION_CONNECTION_TIMEOUT, kIdleSeconds, MHD_OPTION_ARRAY, tls.data(),
-                               MHD_OPTION_END);
-    return daemon_ != nullptr;
+    started->daemon = MHD_start_daemon(
+        flags, 0, nullptr, nullptr, &Answer, this, MHD_OPTION_LISTEN_SOCKET, listener,
+        MHD_OPTION_THREAD_POOL_SIZE, kThreads, MHD_OPTION_CONNECTION_LIMIT, kMostConnections,
+        MHD_OPTION_CONNECTION_MEMORY_LIMIT, kMostBytesOfRequest, MHD_OPTION_CONNECTION_TIMEOUT, kIdleSeconds,
+        MHD_OPTION_ARRAY, tls.data(), MHD_OPTION_END);
+    return started->daemon != nullptr ? std::move(started) : nullptr;
   }
 
-  // Another certificate is shown to whoever connects from now on; files that do not fit leave what there was.
+  // Another certificate is shown to whoever connects from now on. The one before goes when the next one is
+  // shown: files of no use leave what there was.
   void Look() {
     Result<TlsTexts> texts = ReadTlsFiles(tls_);
-    if (!texts.ok() || (texts->certificate == texts_.certificate && texts->key == texts_.key)) return;
-    TlsTexts before = std::exchange(texts_, *std::move(texts));
-    close(MHD_quiesce_daemon(daemon_));
-    MHD_stop_daemon(daemon_);
-    if (StartDaemon()) return;
-    HEDDLE_LOG(kError, "the new certificate of metrics is of no use", {"file", tls_.certificate});
-    texts_ = std::move(before);
-    StartDaemon();
+    if (!texts.ok() || *texts == daemon_->texts || *texts == refused_) return;
+    if (std::unique_ptr<Daemon> next = StartDaemon(*texts)) {
+      daemon_ = std::move(next);
+      return;
+    }
+    HEDDLE_LOG(kError, "the new certificate of metrics is of no use; the one before is shown",
+               {"file", tls_.certificate});
+    refused_ = *std::move(texts);
   }
 
   static MHD_Result Reply(MHD_Connection* connection, unsigned code, const char* type,
@@ -177,10 +193,11 @@ class MicrohttpdServer : public MetricsServer {
     const grpc::Status admitted = Admits(connection);
     if (!admitted.ok()) {
       const bool is_unknown = admitted.error_code() == grpc::StatusCode::UNAUTHENTICATED;
-      const unsigned code = is_unknown ? MHD_HTTP_UNAUTHORIZED
-                            : admitted.error_code() == grpc::StatusCode::UNAVAILABLE
-                                ? MHD_HTTP_SERVICE_UNAVAILABLE
-                                : MHD_HTTP_FORBIDDEN;
+      const unsigned code =
+          is_unknown                                                      ? MHD_HTTP_UNAUTHORIZED
+          : admitted.error_code() == grpc::StatusCode::UNAVAILABLE        ? MHD_HTTP_SERVICE_UNAVAILABLE
+          : admitted.error_code() == grpc::StatusCode::RESOURCE_EXHAUSTED ? MHD_HTTP_TOO_MANY_REQUESTS
+                                                                          : MHD_HTTP_FORBIDDEN;
       return Reply(connection, code, kText, EscapeForTerminal(admitted.error_message()) + "\n", is_unknown);
     }
     std::vector<prometheus::MetricFamily> families;
@@ -208,8 +225,8 @@ class MicrohttpdServer : public MetricsServer {
   const Sources sources_;
   Descriptor listener_;
   std::string address_;
-  TlsTexts texts_;  // of the daemon; those of the thread that looks, once there is one
-  MHD_Daemon* daemon_ = nullptr;
+  std::unique_ptr<Daemon> daemon_;  // of the thread that looks, once there is one
+  TlsTexts refused_;                // that are of no use; told once
   std::optional<RepeatedWork> looks_;
 };
 

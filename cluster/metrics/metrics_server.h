@@ -27,7 +27,8 @@ class MetricsServer {
     std::function<Status()> ready;  ///< Not Ok: why the process cannot do its work now.
     /// Whether who shows this value of the header "Authorization" may see the numbers, and why the process is
     /// not ready. UNAUTHENTICATED without a token that is known, PERMISSION_DENIED for one of another role,
-    /// UNAVAILABLE when nobody can tell at present. Empty: everybody may.
+    /// UNAVAILABLE when nobody can tell at present, RESOURCE_EXHAUSTED when too many ask. Empty: everybody
+    /// may.
     std::function<grpc::Status(std::string_view authorization, const std::string& peer)> admits;
   };
   /// Listens on HOST:PORT (port 0: any) when it returns. kUnavailable when the address cannot be bound.

@@ -19,6 +19,8 @@ struct TlsTexts {
   std::string certificate;
   std::string key;
   std::string authority;
+
+  friend bool operator==(const TlsTexts&, const TlsTexts&) = default;
 };
 
 /// Reads the files and checks them: the library that uses them says nothing of what is wrong. kNotFound for a

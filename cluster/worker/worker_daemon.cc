@@ -16,6 +16,7 @@
 #include "cluster/security/rpc_security.h"
 #include "cluster/security/token.h"
 #include "cluster/worker/master_tokens.h"
+#include "cluster/worker/metrics_admission.h"
 #include "cluster/worker/worker_connection.h"
 #include "cluster/worker/worker_metrics.h"
 #include "core/environment/clock.h"
@@ -58,7 +59,9 @@ class Daemon {
          const std::string& confinement)
       : options_(options),
         identity_(std::move(identity)),
-        tokens_(options.find_master, options.metrics_token),
+        tokens_(options.find_master),
+        admission_([this](const std::string& token) { return tokens_.MaySeeMetrics(token); },
+                   options.metrics_token, SystemClock()),
         executors_(executors, [this] { WakeConnection(); }) {
     description_.secret = identity_.secret;
     description_.place = identity_.place;
@@ -98,10 +101,7 @@ class Daemon {
     sources.ready = [this] { return IsReady(); };
     if (!options_.metrics_token.empty() || !IsLocalAddress(options_.metrics_listen))
       sources.admits = [this](std::string_view shown, const std::string& peer) {
-        const grpc::Status admitted = tokens_.MaySeeMetrics(shown);
-        if (!admitted.ok())
-          HEDDLE_LOG(kWarning, "metrics refused", {"peer", peer}, {"why", admitted.error_message()});
-        return admitted;
+        return admission_.MaySeeMetrics(shown, peer);
       };
     HEDDLE_ASSIGN_OR_RETURN(
         metrics_, MetricsServer::Start(options_.metrics_listen, options_.metrics_tls, std::move(sources)));
@@ -325,6 +325,7 @@ class Daemon {
   int64_t heard_ms_ = 0;      // when the last frame was sent that a master has answered
   int64_t lease_ms_ = kLongestPauseMs * 4;
   MasterTokens tokens_;
+  MetricsAdmission admission_;
   std::mutex connection_mutex_;
   std::weak_ptr<WorkerConnection> connection_;
   WorkerExecutors executors_;  // behind the others: its threads use the rest

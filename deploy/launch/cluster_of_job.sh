@@ -1,10 +1,10 @@
 # What this cluster alone knows: a key, and the tokens that the master makes, in files that only this user can read. Workers get
 # the one by which they join, through files and pipes, never through a command line or the environment.
 make_certificate() { # HOST
-  case $1 in *[!0-9.]*) name=DNS:$1 ;; *) name=IP:$1 ;; esac
-  openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -days 30 -subj /CN=heddle \
-    -addext "subjectAltName=$name" -keyout "$own/key.pem" -out "$own/certificate.pem" 2>"$own/openssl.log" ||
-    fail "no certificate could be made: $(tail -n 1 "$own/openssl.log")"
+  { "$heddle" admin cert authority --folder "$own/tls" --days 30 &&
+    "$heddle" admin cert server --folder "$own/tls" --host "$1" --days 30; } >"$own/tls.log" 2>&1 ||
+    fail "no certificate could be made: $(tail -n 1 "$own/tls.log")"
+  rm "$own/tls/ca.key" # nothing else is to be signed
 }
 
 fail() { # WHY
@@ -14,7 +14,7 @@ fail() { # WHY
 
 start_master() { # HOST
   "$heddle" master --listen "$1:0" --state "$own/state" \
-    --tls-certificate "$own/certificate.pem" --tls-key "$own/key.pem" >"$own/master.log" 2>&1 8<&- 9>&- &
+    --tls-certificate "$own/tls/server.pem" --tls-key "$own/tls/server.key" >"$own/master.log" 2>&1 8<&- 9>&- &
   master=$!
   for ((i = 0; i < 600; ++i)); do
     [ ! -s "$own/state/address" ] || break
@@ -23,7 +23,7 @@ start_master() { # HOST
   done
   [ -s "$own/state/address" ] || fail "the master does not listen after a minute"
   address=$(cat "$own/state/address")
-  here=(--master "$address" --token-file "$own/state/client.token" --tls-ca "$own/certificate.pem")
+  here=(--master "$address" --token-file "$own/state/client.token" --tls-ca "$own/tls/ca.pem")
 }
 
 wait_for_workers() { # COUNT CHECK

@@ -3,6 +3,7 @@
 # deploy/helm is for clusters that stay.
 set -euo pipefail
 umask 077
+heddle=@heddle@
 kubectl=(@kubectl@ --namespace @namespace@)
 # All that is made bears this label, and what bears it is removed: nothing of anybody else has its value.
 launch=$(head -c 8 /dev/urandom | od -An -v -tx1 | tr -d ' \n')
@@ -48,8 +49,10 @@ trap finish EXIT
 trap 'exit 130' INT
 trap 'exit 143' TERM HUP
 for token in token worker-token; do head -c 32 /dev/urandom | od -An -v -tx1 | tr -d ' \n' >"$own/$token"; done
-openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -days 30 -subj /CN=heddle \
-  -addext "subjectAltName=DNS:$name-master" -keyout "$own/tls.key" -out "$own/tls.crt" 2>/dev/null
+{ "$heddle" admin cert authority --folder "$own/tls" --days 30 &&
+  "$heddle" admin cert server --folder "$own/tls" --host "$name-master" --days 30; } >/dev/null
+cat "$own/tls/server.pem" "$own/tls/ca.pem" >"$own/tls.crt" # what the master shows, and what callers know it by
+cp "$own/tls/server.key" "$own/tls.key"
 manifests | "${kubectl[@]}" create -f - >&2 # fails where something has one of the names already
 run rollout status --timeout=10m "statefulset/$name-master" >&2
 run rollout status --timeout=10m "statefulset/$name-worker" >&2

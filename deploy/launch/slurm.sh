@@ -27,7 +27,7 @@ trap 'exit 143' INT TERM
 worker_code='own=$(mktemp -d) || exit 6
 heddle=$1 master=$2 shared=$3
 shift 3
-XDG_STATE_HOME=$own "$heddle" worker --master "$master" --token-file "$shared/token" --tls-ca "$shared/certificate.pem" \
+XDG_STATE_HOME=$own "$heddle" worker --master "$master" --token-file "$shared/token" --tls-ca "$shared/ca.pem" \
   --peer-host "$(hostname -f)" "$@" &
 worker=$!
 trap "kill $worker" INT TERM
@@ -40,7 +40,7 @@ check_workers() { kill -0 "$workers" 2>/dev/null || fail "a worker has ended: $(
 listen=$(hostname -f)
 make_certificate "$listen"
 start_master "$listen"
-cp "$own/certificate.pem" "$shared/"
+cp "$own/tls/ca.pem" "$shared/"
 cp "$own/state/worker.token" "$shared/token"
 srun --ntasks="$SLURM_NNODES" --ntasks-per-node=1 --kill-on-bad-exit=0 \
   sh -c "$worker_code" heddle-worker "$heddle" "$address" "$shared" "${worker_options[@]}" >"$shared/workers.log" 2>&1 &

@@ -40,12 +40,12 @@ own=$(mktemp -d) || exit 6
 exec 3<&0
 IFS= read -r token <&3 && printf "%s\n" "$token" >"$own/token"
 while IFS= read -r line <&3; do
-  printf "%s\n" "$line" >>"$own/certificate.pem"
+  printf "%s\n" "$line" >>"$own/ca.pem"
   case $line in -----END*) break ;; esac
 done
 heddle=$1 master=$2
 shift 2
-XDG_STATE_HOME=$own "$heddle" worker --master "$master" --token-file "$own/token" --tls-ca "$own/certificate.pem" "$@" 3<&- &
+XDG_STATE_HOME=$own "$heddle" worker --master "$master" --token-file "$own/token" --tls-ca "$own/ca.pem" "$@" 3<&- &
 worker=$!
 { cat <&3 >/dev/null; kill "$worker"; } 2>/dev/null &
 life=$!
@@ -63,7 +63,7 @@ start_worker() { # NUMBER HOST
   for word in sh -c "$worker_code" heddle-worker "$remote_heddle" "$address" --peer-host "${2#*@}" "${worker_options[@]}"; do
     line+=$(quote "$word")
   done
-  "$ssh" "$2" "$line" < <(exec 9>&-; cat "$own/state/worker.token"; exec cat "$own/certificate.pem" - <&8) \
+  "$ssh" "$2" "$line" < <(exec 9>&-; cat "$own/state/worker.token"; exec cat "$own/tls/ca.pem" - <&8) \
     >"$own/worker-$1.log" 2>&1 8<&- 9>&- &
   workers+=($!)
 }

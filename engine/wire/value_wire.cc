@@ -11,6 +11,7 @@
 #include "core/values/column_groups_bytes.h"
 #include "core/values/sizes.h"
 #include "engine/wire/bytes.h"
+#include "engine/wire/flat_groups.h"
 
 namespace heddle::engine {
 namespace {
@@ -170,7 +171,7 @@ OutgoingValue::OutgoingValue(uint64_t request, Result<Value> value, int64_t piec
     : request_(request), piece_bytes_(piece_bytes), failure_(value.status()) {
   if (!value.ok()) return;
   if (value->IsMatrix() && value->matrix().IsCompressed()) {
-    Result<std::shared_ptr<Buffer>> flat = FlattenGroups(value->matrix());
+    Result<std::shared_ptr<const Buffer>> flat = SharedFlatGroups(value->matrix());
     failure_ = flat.status();
     if (!flat.ok()) return;
     flat_ = *std::move(flat);

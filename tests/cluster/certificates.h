@@ -22,9 +22,10 @@ class TestCertificate {
     int64_t begins_s = -3'600;  ///< From now.
     int64_t ends_s = 3'600;
     bool authority = false;
+    const char* curve = "P-256";
   };
   TestCertificate(const std::string& path, const Options& options, const TestCertificate* issuer = nullptr)
-      : path_(path), key_(EVP_EC_gen("P-256")), certificate_(X509_new()) {
+      : path_(path), key_(EVP_EC_gen(options.curve)), certificate_(X509_new()) {
     static int64_t serial = 0;
     X509_NAME* subject = X509_get_subject_name(certificate_);
     X509_set_version(certificate_, 2);

@@ -1,15 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 // Many jobs while executors, workers and the master are killed and stopped: every job ends with the bytes of
 // a quiet run, and nothing is left over. HEDDLE_CHAOS_SECONDS says for how long (default 15), HEDDLE_SEED
-// which chaos, HEDDLE_KILLS how many kills the times of recovery are measured over (default 6).
+// which chaos; HEDDLE_KILLS and HEDDLE_STOPS say how many blows times are measured over, HEDDLE_CHECKPOINT_MS
+// how far apart checkpoints are meanwhile.
 #include <gtest/gtest.h>
 #include <signal.h>
 
 #include <algorithm>
 #include <chrono>
 #include <cstdlib>
+#include <functional>
 #include <map>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <random>
 #include <thread>
 
@@ -29,7 +32,7 @@ constexpr const char* kScripts[] = {
     // gradient descent on rows that are split
     "X = rand(rows=3000, cols=10, seed=$k)\nw = matrix(0, rows=10, cols=1)\n"
     "for (i in 1:(30 * $n)) {\n  w = w - 1e-6 * (t(X) %*% (X %*% w - rowSums(X)))\n"
-    "  if (i %% 10 == 0) print(i + \" \" + sum(w))\n}\nwrite(w, \"w$k.csv\", format=\"csv\")\n",
+    "  if (i %% 10 == 0) print(i + \" \" + sum(w))\n}\nwrite(w, \"w\" + $k + \".csv\", format=\"csv\")\n",
     // a matrix that grows and one that is changed in place
     "A = matrix(0, rows=1, cols=4)\nB = rand(rows=500, cols=4, seed=$k)\n"
     "for (i in 1:(40 * $n)) {\n  A = rbind(A, colSums(B) / 1000)\n  B[i %% 500 + 1, 2] = i + $k\n}\n"
@@ -47,9 +50,9 @@ constexpr const char* kScripts[] = {
     "for (i in 1:(6 * $n)) {\n  R = matrix(0, rows=8, cols=1)\n"
     "  parfor (j in 1:8) { R[j, 1] = sum(S * j) + i }\n  S = S * 1.01\n  print(i + \" \" + sum(R))\n}\n",
     // files that are read again and written in rounds
-    "write(rand(rows=300, cols=3, seed=$k), \"in$k.csv\", format=\"csv\")\n"
-    "for (i in 1:(5 * $n)) {\n  X = read(\"in$k.csv\", format=\"csv\")\n  Y = X * i\n"
-    "  write(Y, \"out$k.bin\", format=\"binary\")\n  print(i + \" \" + sum(Y))\n}\n",
+    "write(rand(rows=300, cols=3, seed=$k), \"in\" + $k + \".csv\", format=\"csv\")\n"
+    "for (i in 1:(5 * $n)) {\n  X = read(\"in\" + $k + \".csv\", format=\"csv\")\n  Y = X * i\n"
+    "  write(Y, \"out\" + $k + \".bin\", format=\"binary\")\n  print(i + \" \" + sum(Y))\n}\n",
 };
 constexpr size_t kKinds = std::size(kScripts);
 
@@ -90,20 +93,6 @@ class JobChaosTest : public testing::Test {
         return transition["time_ms"].get<int64_t>();
     return -1;
   }
-  // Until the job runs in a later attempt than that, and has a checkpoint that is later than that moment.
-  // False when it has ended.
-  bool AwaitCheckpoint(const std::string& job, int64_t attempt, int64_t since_ms) {
-    const auto end = Clock::now() + std::chrono::seconds(60 * testing_support::kPatience);
-    while (Clock::now() < end) {
-      const nlohmann::json status = StatusOf(job);
-      if (status.is_discarded() || status.contains("finished_ms")) return false;
-      if (status["attempt"].get<int64_t>() > attempt && status["state"] == "RUNNING" &&
-          status["checkpoint_ms"].get<int64_t>() > since_ms)
-        return true;
-    }
-    return false;
-  }
-
   std::vector<std::string> WordsOf(const Job& job) const {
     return {std::to_string(job.kind) + ".dml", "-nvargs", "k=" + job.k, "n=" + std::to_string(scale_)};
   }
@@ -114,6 +103,15 @@ class JobChaosTest : public testing::Test {
     EXPECT_EQ(quiet.code, 0) << quiet.errors;
     return quiet.output;
   }
+  // What the job has printed and written is what a quiet run prints and writes.
+  void ExpectQuiet(const Job& job) {
+    const std::string file =
+        cluster_.folder() + (job.kind == 0 ? "/w" + job.k + ".csv" : "/out" + job.k + ".bin");
+    const bool has_file = job.kind == 0 || job.kind == 5;
+    const std::string written = has_file ? ReadText(file) : "";
+    EXPECT_EQ(cluster_.Run({"job", "logs", job.id}).output, Quiet(job));
+    EXPECT_EQ(written, has_file ? ReadText(file) : "");
+  }
   bool Submit(Job* job) {
     std::vector<std::string> words = {"job",
                                       "submit",
@@ -123,7 +121,7 @@ class JobChaosTest : public testing::Test {
                                       "--workers",
                                       std::to_string(workers_ > 0 ? workers_ : 1 + random_() % kWorkers),
                                       "--checkpoint",
-                                      "150ms",
+                                      std::to_string(checkpoint_ms_) + "ms",
                                       "--min-distributed-bytes",
                                       "0",
                                       "--request-id",
@@ -175,6 +173,7 @@ class JobChaosTest : public testing::Test {
   std::mt19937_64 random_{static_cast<uint64_t>(Environment("HEDDLE_SEED", 1))};
   int64_t scale_ = 4;
   size_t workers_ = 0;  // Of a job; 0: drawn.
+  int64_t checkpoint_ms_ = 150;
   const testing_support::TemporaryFolder place_;
   ClusterOfProcesses cluster_;
 };
@@ -205,12 +204,7 @@ TEST_F(JobChaosTest, EveryJobEndsWithTheBytesOfAQuietRun) {
     SCOPED_TRACE(job.id + ": " + std::to_string(job.kind));
     const Finished outcome = cluster_.Run({"job", "wait", job.id});
     ASSERT_EQ(outcome.code, 0) << outcome.errors << cluster_.Run({"job", "status", job.id}).output;
-    const std::string file =
-        cluster_.folder() + (job.kind == 0 ? "/w" + job.k + ".csv" : "/out" + job.k + ".bin");
-    const bool has_file = job.kind == 0 || job.kind == 5;
-    const std::string written = has_file ? ReadText(file) : "";
-    EXPECT_EQ(cluster_.Run({"job", "logs", job.id}).output, Quiet(job));
-    EXPECT_EQ(written, has_file ? ReadText(file) : "");
+    ExpectQuiet(job);
   }
   std::printf("%zu jobs\n", jobs.size());
   // They go behind the end of their jobs.
@@ -220,69 +214,155 @@ TEST_F(JobChaosTest, EveryJobEndsWithTheBytesOfAQuietRun) {
   cluster_.EndAndExpectNothingLeft();
 }
 
-// How long it takes until a loss is seen, and until the job runs again: of executors, and of workers that do
-// not come back before it does. One job at a time, so that nothing waits for another.
-TEST_F(JobChaosTest, AJobRunsAgainWithinSecondsOfAKill) {
-  constexpr int kKillsOfAJob = 20;
-  const int64_t wanted = Environment("HEDDLE_KILLS", 6);
-  scale_ = 400;
-  workers_ = 2;
-  std::vector<int64_t> seen_ms, resumed_ms;
-  for (int number = 1; static_cast<int64_t>(resumed_ms.size()) < wanted; ++number) {
-    Job job{.id = "", .kind = 0, .k = std::to_string(number)};
-    ASSERT_TRUE(Submit(&job));
-    std::vector<int64_t> kills;
-    int64_t attempt = 0, since_ms = 0;
-    while (kills.size() < kKillsOfAJob && static_cast<int64_t>(resumed_ms.size() + kills.size()) < wanted &&
-           AwaitCheckpoint(job.id, attempt, since_ms)) {
-      attempt = StatusOf(job.id)["attempt"].get<int64_t>();
-      size_t worker = random_() % kWorkers;
-      std::vector<pid_t> executors = ClusterOfProcesses::ChildrenOf(cluster_.worker(worker).pid());
-      for (size_t looks = 1; executors.empty() && looks < kWorkers; ++looks) {
-        worker = (worker + 1) % kWorkers;
-        executors = ClusterOfProcesses::ChildrenOf(cluster_.worker(worker).pid());
-      }
-      if (executors.empty()) continue;  // It has just ended, or begins anew.
-      const bool is_worker = random_() % 10 < 3;
-      since_ms = NowMs();
-      if (is_worker)
-        cluster_.worker(worker).Signal(SIGKILL);
-      else
-        kill(executors[0], SIGKILL);
-      if (is_worker) {
-        const auto end = Clock::now() + std::chrono::seconds(60 * testing_support::kPatience);
-        while (NextMs(StatusOf(job.id), "RECOVERING", since_ms) < 0 && Clock::now() < end) {
-        }
-        cluster_.RestartWorker(worker, NameOf(worker));
-      }
-      kills.push_back(since_ms);
-    }
-    const Finished outcome = cluster_.Run({"job", "wait", job.id});
-    ASSERT_EQ(outcome.code, 0) << outcome.errors;
-    const std::string written = ReadText(cluster_.folder() + "/w" + job.k + ".csv");
-    EXPECT_EQ(cluster_.Run({"job", "logs", job.id}).output, Quiet(job));
-    EXPECT_EQ(written, ReadText(cluster_.folder() + "/w" + job.k + ".csv"));
-    const nlohmann::json status = StatusOf(job.id);
-    for (const int64_t kill_ms : kills) {
-      const int64_t seen = NextMs(status, "RECOVERING", kill_ms);
-      const int64_t resumed = seen < 0 ? -1 : NextMs(status, "RUNNING", seen);
-      if (resumed < 0) continue;  // The job was over.
-      seen_ms.push_back(seen - kill_ms);
-      resumed_ms.push_back(resumed - kill_ms);
+// What one blow does to a job: how long it takes until that is seen and until the job runs again, and which
+// work is done once more. One job at a time, so that nothing waits for another.
+class JobBlowsTest : public JobChaosTest {
+ protected:
+  // Where a job is struck: a worker and an executor of it.
+  struct Place {
+    size_t worker;
+    pid_t executor;
+  };
+  // Strikes, and returns when what was struck is there again.
+  using Blow = std::function<void(const Job& job, const Place& place)>;
+
+  JobBlowsTest() {
+    workers_ = 2;
+    checkpoint_ms_ = Environment("HEDDLE_CHECKPOINT_MS", 150);
+  }
+
+  // Until a job that was struck at `since_ms` is known to recover, or a minute.
+  void AwaitLoss(const Job& job, int64_t since_ms) {
+    const auto end = Clock::now() + std::chrono::seconds(60 * testing_support::kPatience);
+    while (NextMs(StatusOf(job.id), "RECOVERING", since_ms) < 0 && Clock::now() < end) {
     }
   }
-  const auto tell = [](const char* what, std::vector<int64_t>* times) {
-    std::sort(times->begin(), times->end());
-    const int64_t p99 = (*times)[std::min(times->size() - 1, times->size() * 99 / 100)];
-    std::printf("%s: median %lld ms, p99 %lld ms, longest %lld ms\n", what,
-                static_cast<long long>((*times)[times->size() / 2]), static_cast<long long>(p99),
-                static_cast<long long>(times->back()));
+
+  // Until the job runs and has a checkpoint that is later than `since_ms`. False when it has ended. Of the
+  // checkpoint from which an attempt after `attempt` goes on: its time (-1: none was seen).
+  bool AwaitCheckpoint(const std::string& job, int64_t attempt, int64_t since_ms, int64_t* resumed_from_ms) {
+    const auto end = Clock::now() + std::chrono::seconds(60 * testing_support::kPatience);
+    while (Clock::now() < end) {
+      const nlohmann::json status = StatusOf(job);
+      if (status.is_discarded() || status.contains("finished_ms")) return false;
+      const auto checkpoint_ms = status["checkpoint_ms"].get<int64_t>();
+      if (*resumed_from_ms < 0 && checkpoint_ms > 0 && checkpoint_ms <= since_ms &&
+          status["attempt"].get<int64_t>() > attempt)
+        *resumed_from_ms = checkpoint_ms;
+      if (status["state"] == "RUNNING" && checkpoint_ms > since_ms) return true;
+    }
+    return false;
+  }
+
+  std::optional<Place> PlaceOf(const Job&) {
+    size_t worker = random_() % kWorkers;
+    for (size_t looks = 0; looks < kWorkers; ++looks, worker = (worker + 1) % kWorkers)
+      if (const auto executors = ClusterOfProcesses::ChildrenOf(cluster_.worker(worker).pid());
+          !executors.empty())
+        return Place{worker, executors[0]};
+    return std::nullopt;  // It has just ended, or begins anew.
+  }
+
+  static int64_t Tell(const char* what, std::vector<int64_t> times) {
+    if (times.empty()) return 0;
+    std::sort(times.begin(), times.end());
+    const int64_t p99 = times[std::min(times.size() - 1, times.size() * 99 / 100)];
+    std::printf("%s: %zu, median %lld ms, p99 %lld ms, longest %lld ms\n", what, times.size(),
+                static_cast<long long>(times[times.size() / 2]), static_cast<long long>(p99),
+                static_cast<long long>(times.back()));
     return p99;
-  };
-  std::printf("%zu kills\n", resumed_ms.size());
-  EXPECT_LE(tell("seen", &seen_ms), 3'000 * testing_support::kPatience);
-  EXPECT_LE(tell("runs again", &resumed_ms), 10'000 * testing_support::kPatience);
-  cluster_.EndAndExpectNothingLeft();
+  }
+
+  // Strikes jobs of all kinds, one after the other, until there were `wanted` blows, of which the job was
+  // seen to run again where `must_resume` says so.
+  void Strike(int64_t wanted, bool must_resume, int64_t most_seen_ms, int64_t most_resumed_ms,
+              const Blow& blow) {
+    constexpr size_t kBlowsOfAJob = 10;
+    // So that each kind takes seconds.
+    constexpr int64_t kScales[kKinds] = {1'000, 80, 400, 100, 500, 180};
+    std::vector<int64_t> seen_ms, resumed_ms, repeated_ms;
+    int64_t blows = 0;
+    int jobs = 0;
+    for (int number = 1; (must_resume ? static_cast<int64_t>(resumed_ms.size()) : blows) < wanted; ++number) {
+      Job job{.id = "", .kind = static_cast<size_t>(number - 1) % kKinds, .k = std::to_string(number)};
+      scale_ = kScales[job.kind];
+      ASSERT_TRUE(Submit(&job));
+      SCOPED_TRACE(job.id + ": " + std::to_string(job.kind));
+      ++jobs;
+      std::vector<int64_t> struck;
+      int64_t attempt = 0, since_ms = 0, resumed_from_ms = -1, missing = wanted - blows;
+      if (must_resume) missing = wanted - static_cast<int64_t>(resumed_ms.size());
+      while (AwaitCheckpoint(job.id, attempt, since_ms, &resumed_from_ms)) {
+        if (resumed_from_ms > 0) repeated_ms.push_back(struck.back() - resumed_from_ms);
+        resumed_from_ms = -1;
+        if (struck.size() >= kBlowsOfAJob || static_cast<int64_t>(struck.size()) >= missing) break;
+        attempt = StatusOf(job.id)["attempt"].get<int64_t>();
+        const std::optional<Place> place = PlaceOf(job);
+        if (!place) continue;
+        since_ms = NowMs();
+        struck.push_back(since_ms);
+        blow(job, *place);
+        ++blows;
+      }
+      const Finished outcome = cluster_.Run({"job", "wait", job.id});
+      ASSERT_EQ(outcome.code, 0) << outcome.errors << cluster_.Run({"job", "status", job.id}).output;
+      ExpectQuiet(job);
+      const nlohmann::json status = StatusOf(job.id);
+      for (size_t i = 0; i < struck.size(); ++i) {
+        const int64_t seen = NextMs(status, "RECOVERING", struck[i]);
+        const int64_t resumed = seen < 0 ? -1 : NextMs(status, "RUNNING", seen);
+        // The job was over, or nothing had to be done until the next blow.
+        if (resumed < 0 || (i + 1 < struck.size() && seen >= struck[i + 1])) continue;
+        seen_ms.push_back(seen - struck[i]);
+        resumed_ms.push_back(resumed - struck[i]);
+      }
+    }
+    std::printf("%lld blows, %d jobs, checkpoints every %lld ms\n", static_cast<long long>(blows), jobs,
+                static_cast<long long>(checkpoint_ms_));
+    EXPECT_LE(Tell("seen", seen_ms), most_seen_ms * testing_support::kPatience);
+    EXPECT_LE(Tell("runs again", resumed_ms), most_resumed_ms * testing_support::kPatience);
+    Tell("done once more", repeated_ms);
+    cluster_.EndAndExpectNothingLeft();
+  }
+};
+
+// Of executors, and of workers that do not come back before the job runs again.
+TEST_F(JobBlowsTest, AJobRunsAgainWithinSecondsOfAKill) {
+  Strike(Environment("HEDDLE_KILLS", 6), /*must_resume=*/true, 3'000, 10'000,
+         [this](const Job& job, const Place& place) {
+           if (random_() % 10 >= 3) {
+             kill(place.executor, SIGKILL);
+             return;
+           }
+           const int64_t since_ms = NowMs();
+           cluster_.worker(place.worker).Signal(SIGKILL);
+           AwaitLoss(job, since_ms);
+           cluster_.RestartWorker(place.worker, NameOf(place.worker));
+         });
+}
+
+TEST_F(JobBlowsTest, AJobGoesOnWithinSecondsOfAKillOfTheMaster) {
+  Strike(Environment("HEDDLE_KILLS", 2), /*must_resume=*/true, 3'000, 15'000,
+         [this](const Job&, const Place&) {
+           cluster_.master().Signal(SIGKILL);
+           cluster_.master().Wait();
+           cluster_.StartMaster();
+         });
+}
+
+// For a second up to HEDDLE_STOP_SECONDS: an executor, a worker or the master. An executor that is silent for
+// 3 s counts as stuck.
+TEST_F(JobBlowsTest, AJobGoesOnWhateverIsStoppedForAWhile) {
+  const int64_t most_ms = 1'000 * Environment("HEDDLE_STOP_SECONDS", 4);
+  Strike(Environment("HEDDLE_STOPS", 2), /*must_resume=*/false, 5'000, 15'000,
+         [&](const Job&, const Place& place) {
+           const pid_t stopped[] = {place.executor, cluster_.worker(place.worker).pid(),
+                                    cluster_.master().pid()};
+           const pid_t process = stopped[random_() % std::size(stopped)];
+           kill(process, SIGSTOP);
+           std::this_thread::sleep_for(std::chrono::milliseconds(1'000 + random_() % (most_ms - 999)));
+           kill(process, SIGCONT);
+         });
 }
 
 }  // namespace

@@ -138,7 +138,8 @@ TEST(JobsTest, StoppedExecutorMeansAnotherAttempt) {
   job.ExpectSuccess("2");
   const Finished status = cluster.Run({"job", "status", "j1"});
   EXPECT_NE(status.output.find("beta, pid " + std::to_string(executors[0]) + ") gave no sign of life for " +
-                               std::to_string(3 * testing_support::kLeasePatience) + " s and was killed"),
+                               std::to_string(3 * testing_support::kLeasePatience) +
+                               " s and was killed: signal 19 had stopped it"),
             std::string::npos)
       << status.output;
   cluster.EndAndExpectNothingLeft();

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A master with many jobs, clients and connections. A small part runs in every test; all of it by hand:
+// A master with many jobs, clients and connections. A small part runs in every test; all of it by hand, or,
+// with HEDDLE_LOAD=queue, 10,000 jobs that run to their ends beside the small part of the rest:
 //
 //     HEDDLE_LOAD=full test_processes --gtest_filter='LoadTest.*'
 #include <grpcpp/grpcpp.h>
@@ -13,6 +14,7 @@
 #include "cluster/client/client.h"
 #include "proto/master.pb.h"
 #include "tests/cluster/cluster_of_processes.h"
+#include "tests/support/http_request.h"
 
 namespace heddle::testing_support {
 namespace {
@@ -28,8 +30,10 @@ struct Load {
   bool is_full = false;
 
   static Load OfEnvironment() {
-    const char* full = std::getenv("HEDDLE_LOAD");
-    if (full == nullptr || std::string(full) != "full") return {};
+    const char* const variable = std::getenv("HEDDLE_LOAD");
+    const std::string load = variable == nullptr ? "" : variable;
+    if (load == "queue") return {.queued = 10'000, .is_full = true};
+    if (load != "full") return {};
     return {
         .queued = 10'000, .rate = 500, .seconds = 30, .watchers = 200, .connections = 1'100, .is_full = true};
   }
@@ -65,6 +69,15 @@ class LoadTest : public testing::Test {
     const size_t at = status.find(field + ":");
     return at == std::string::npos ? -1 : std::atoll(status.c_str() + at + field.size() + 1);
   }
+  // A number that the master tells of itself.
+  int64_t Metric(const std::string& name) {
+    const std::string before = "http://127.0.0.1:";
+    const std::string& output = cluster_.master().output();
+    const std::string text =
+        GetHttp(std::atoi(output.c_str() + output.find(before) + before.size()), "/metrics");
+    const size_t at = text.find("\n" + name + " ");
+    return at == std::string::npos ? -1 : std::atoll(text.c_str() + at + name.size() + 2);
+  }
   static double Milliseconds(steady_clock::time_point since) {
     return std::chrono::duration<double, std::milli>(steady_clock::now() - since).count();
   }
@@ -76,7 +89,7 @@ class LoadTest : public testing::Test {
   }
 
   const Load load_ = Load::OfEnvironment();
-  ClusterOfProcesses cluster_;
+  ClusterOfProcesses cluster_{10'000, "", {"--metrics-listen", "127.0.0.1:0"}};
   std::mutex mutex_;
   std::map<std::string, int> refused_;
 };
@@ -183,7 +196,12 @@ TEST_F(LoadTest, ManyJobsWaitAndStatusIsAnsweredMeanwhile) {
   EXPECT_EQ(in(open, 1).jobs_size(), 0);
   // Only a thousand that have ended are remembered.
   EXPECT_GE(in({"SUCCEEDED"}, 0).jobs_size(), std::min<int>(taken, 1000));
-  std::printf("all %d jobs ran in %.1f s\n", taken.load(), Milliseconds(begin) / 1e3);
+  // None is lost, and none runs twice.
+  EXPECT_EQ(Metric("heddle_jobs_finished_total{state=\"SUCCEEDED\"}"), taken);
+  EXPECT_EQ(Metric("heddle_job_attempts_total"), taken);
+  EXPECT_EQ(Metric("heddle_executor_exits_total{how=\"done\"}"), taken);
+  const double seconds = Milliseconds(begin) / 1e3;
+  std::printf("all %d jobs ran in %.1f s: %.0f a second\n", taken.load(), seconds, taken / seconds);
   std::printf("the master: %.0f MB, most %.0f MB\n", static_cast<double>(MasterKilobytes("VmRSS")) / 1e3,
               static_cast<double>(MasterKilobytes("VmHWM")) / 1e3);
 }

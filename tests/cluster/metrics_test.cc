@@ -175,7 +175,7 @@ TEST(MetricsTest, MetricsThatOthersReachTakeAToken) {
   EXPECT_NE(ready.find("\r\n\r\nnot ready\n"), std::string::npos) << ready;
   EXPECT_EQ(GetHttp(of_worker, "/readyz", bearer(scrape)).find("not ready"), std::string::npos);
   EXPECT_TRUE(GetHttp(of_worker, "/metrics", bearer(scrape)).starts_with("HTTP/1.1 200 OK"));
-  const std::string unclear = GetHttp(of_worker, "/metrics", bearer(submitter));
+  const std::string unclear = GetHttp(of_worker, "/metrics", bearer("abcdefabcdefabcdef0123456789"));
   EXPECT_TRUE(unclear.starts_with("HTTP/1.1 503 ")) << unclear;
   EXPECT_NE(unclear.find("no master is there to tell what this token is for\n"), std::string::npos)
       << unclear;
@@ -188,9 +188,10 @@ TEST(MetricsTest, MetricsThatOthersReachTakeAToken) {
 // The other side's certificate is looked at, as Prometheus does; a new one is shown without a restart.
 TEST(MetricsTest, MetricsGoByTlsAndTheCertificateIsReplaced) {
   const TemporaryFolder folder;
-  const auto make = [&](const std::string& name) {
+  const auto make = [&](const std::string& name, const char* curve = "P-256") {
     const TestCertificate authority(folder.path() + "/" + name, {.name = name, .authority = true});
-    const TestCertificate server(folder.path() + "/server", {.name = "localhost"}, &authority);
+    const TestCertificate server(folder.path() + "/server", {.name = "localhost", .curve = curve},
+                                 &authority);
   };
   make("first");
   const std::vector<std::string> tls = {"--metrics-listen",          "127.0.0.1:0",
@@ -219,6 +220,14 @@ TEST(MetricsTest, MetricsGoByTlsAndTheCertificateIsReplaced) {
     const int port = std::atoi(output.c_str() + output.find("https://127.0.0.1:") + 18);
     EXPECT_EQ(GetHttp(port, "/metrics").find("heddle_"), std::string::npos) << "plain text is no answer";
   }
+  // A pair that fits, with a curve that the server of metrics does not know: told once, and the first one
+  // stays.
+  make("unknown", "secp256k1");
+  const std::string refused = "the new certificate of metrics is of no use; the one before is shown";
+  ASSERT_TRUE(worker->WaitFor(refused)) << worker->output();
+  usleep(4'500'000);  // It has looked again.
+  EXPECT_EQ(get(worker->output(), "first").code, 0);
+  EXPECT_EQ(worker->output().find(refused), worker->output().rfind(refused)) << worker->output();
   make("second");
   Finished answer;
   for (int look = 0; look < 60 && answer.code != 0; ++look) {

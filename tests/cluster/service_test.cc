@@ -118,7 +118,21 @@ TEST_F(ServiceTest, AWorkerTellsTheSameAndItsExecutorsTellNothing) {
 TEST_F(ServiceTest, TheCommandsOfTheUnitsMakeACluster) {
   const NotifySocket manager(folder() + "/notify");
   setenv("XDG_STATE_HOME", (folder() + "/state").c_str(), 1);
-  ASSERT_EQ(Shell(kDeploy + "/container/make-secrets " + folder() + "/etc localhost 127.0.0.1").code, 0);
+  // Nothing but Heddle makes the certificate, and what is made anew is signed by the authority that callers
+  // know.
+  WriteText(folder() + "/openssl", "#!/bin/sh\nexit 1\n");
+  ASSERT_EQ(chmod((folder() + "/openssl").c_str(), 0755), 0);
+  const std::string secrets = "PATH=" + folder() + ":$PATH HEDDLE=" + Binary() + " " + kDeploy +
+                              "/container/make-secrets " + folder() + "/etc localhost 127.0.0.1";
+  ASSERT_EQ(Shell(secrets).code, 0);
+  const std::string first = ReadText(folder() + "/etc/tls.crt"),
+                    authority = ReadText(folder() + "/etc/ca.crt");
+  ASSERT_EQ(Shell(secrets).code, 0);
+  EXPECT_EQ(ReadText(folder() + "/etc/tls.crt"), first);
+  fs::remove(folder() + "/etc/tls.crt");
+  ASSERT_EQ(Shell(secrets).code, 0);
+  EXPECT_NE(ReadText(folder() + "/etc/tls.crt"), first);
+  EXPECT_EQ(ReadText(folder() + "/etc/ca.crt"), authority);
   const auto words_of = [&](const std::string& unit, const std::string& master) {
     std::smatch match;
     const std::string text = ReadText(kDeploy + "/systemd/" + unit);
@@ -207,11 +221,15 @@ TEST_F(ServiceTest, HelmRendersItsChart) {
 
 // From nothing to a job that survives a kill, as docs/deployment.md tells it.
 TEST_F(ServiceTest, AClusterFromNothing) {
-  const Finished finished =
-      Shell("HEDDLE=" + Binary() + " TMPDIR=" + folder() + " " + kDeploy + "/cluster-from-nothing 2>&1");
+  const Finished finished = Shell("HEDDLE=" + Binary() + " TMPDIR=" + folder() + " " + kDeploy +
+                                  "/cluster-from-nothing report.html 2>&1");
   EXPECT_EQ(finished.code, 0) << finished.output;
   for (const std::string text : {"2 workers", "killed a worker", "SUCCEEDED", "sum 4950", "nothing is left"})
     EXPECT_NE(finished.output.find(text), std::string::npos) << finished.output;
+  const std::string report = ReadText(folder() + "/report.html");
+  EXPECT_TRUE(report.starts_with("<!doctype html>")) << report.substr(0, 200);
+  EXPECT_NE(report.find("was lost"), std::string::npos) << "why there were two attempts";
+  fs::remove(folder() + "/report.html");
   EXPECT_TRUE(fs::is_empty(folder()));
 }
 

@@ -138,7 +138,8 @@ int Run(const Arguments& arguments) {
   const Result<Place> place = ReadPlace(arguments);
   if (!place.ok()) return Report(place.status());
   const std::string text =
-      FillIn("k8s.sh", {{"kubectl", ShellWord(arguments.Value("kubectl").value_or("kubectl"))},
+      FillIn("k8s.sh", {{"heddle", ShellWord(request->here)},
+                        {"kubectl", ShellWord(arguments.Value("kubectl").value_or("kubectl"))},
                         {"namespace", place->namespace_name},
                         {"name", place->name.empty() ? "heddle-$launch" : place->name},
                         {"manifests", Manifests(*place, *request)},

@@ -1,11 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <gtest/gtest.h>
+#include <sched.h>
 #include <signal.h>
 
 #include <algorithm>
+#include <atomic>
+#include <chrono>
 #include <filesystem>
 #include <fstream>
 #include <future>
+#include <string>
+#include <thread>
+#include <vector>
 
 #include "cluster/executor/executor_process.h"
 #include "cluster/executor/launch.h"
@@ -171,11 +177,63 @@ TEST(ExecutorTest, AStoppedExecutorIsFoundAndTheOthersGo) {
   kill(children[1], SIGSTOP);
   const engine::RunOutcome outcome = running.get();
   EXPECT_EQ(outcome.status.code(), StatusCode::kUnavailable);
-  EXPECT_NE(outcome.status.message().find(
-                fmt::format("(pid {}) gave no sign of life for 1 s and was killed", children[1])),
-            std::string::npos)
+  EXPECT_NE(
+      outcome.status.message().find(fmt::format(
+          "(pid {}) gave no sign of life for 1 s and was killed: signal 19 had stopped it", children[1])),
+      std::string::npos)
       << outcome.status.ToString();
   EXPECT_TRUE(Children().empty());
+}
+
+// On a machine with too much to do nobody is stuck: here an executor that gets hardly any of a processor.
+TEST(ExecutorTest, WhoWaitsForAProcessorIsNotStuck) {
+  cpu_set_t processors, first;
+  ASSERT_EQ(sched_getaffinity(0, sizeof(processors), &processors), 0);
+  CPU_ZERO(&first);
+  for (size_t i = 0; CPU_COUNT(&first) == 0; ++i)
+    if (CPU_ISSET(i, &processors)) CPU_SET(i, &first);
+  std::promise<pid_t> started;
+  bool told = false;
+  std::string last;
+  engine::RunSurroundings surroundings;
+  surroundings.directory = testing::TempDir();
+  surroundings.silence_ms = 500;
+  surroundings.print = [&](std::string_view text) {
+    if (!std::exchange(told, true)) started.set_value(Children()[0]);
+    last = text;
+  };
+  const Program program = engine::CompileOrDie(
+      "print(\"started\")\nbegin = time()\nwhile (time() - begin < 5000000000) { x = 1 }\nprint(\"ended\")");
+  std::future<engine::RunOutcome> running = std::async(
+      std::launch::async, [&] { return RunOnLocalProcesses(program, engine::SplitOver(1), surroundings); });
+  const pid_t child = started.get_future().get();
+  const auto schedule = [&](int policy, const cpu_set_t& where) {
+    const sched_param none{};
+    std::error_code error;  // It may be gone.
+    const std::string threads = fmt::format("/proc/{}/task", child);
+    for (const auto& thread : std::filesystem::directory_iterator(threads, error)) {
+      const pid_t id = std::stoi(thread.path().filename());
+      sched_setaffinity(id, sizeof(where), &where);
+      sched_setscheduler(id, policy, &none);
+    }
+  };
+  std::atomic<bool> spins{true};
+  std::vector<std::thread> spinning;
+  for (int i = 0; i < 4; ++i)
+    spinning.emplace_back([&] {
+      sched_setaffinity(0, sizeof(first), &first);
+      while (spins.load(std::memory_order_relaxed)) {
+      }
+    });
+  schedule(SCHED_IDLE, first);
+  const auto status = running.wait_for(std::chrono::seconds(3));
+  spins = false;
+  for (std::thread& thread : spinning) thread.join();
+  EXPECT_EQ(status, std::future_status::timeout) << "it was killed";
+  if (status == std::future_status::timeout) schedule(SCHED_OTHER, processors);
+  const engine::RunOutcome outcome = running.get();
+  EXPECT_TRUE(outcome.status.ok()) << outcome.status.ToString();
+  EXPECT_EQ(last, "ended\n");
 }
 
 // Worker 1 stops before worker 0 fails, so that it does not end by itself and is killed some seconds later.

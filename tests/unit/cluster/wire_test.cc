@@ -3,7 +3,9 @@
 
 #include <cmath>
 #include <cstring>
+#include <future>
 #include <limits>
+#include <vector>
 
 #include "actor/run_number.h"
 #include "cluster/executor/executor_messages.h"
@@ -15,6 +17,7 @@
 #include "engine/wire/small_values.h"
 #include "engine/wire/value_wire.h"
 #include "tests/support/frames.h"
+#include "tests/unit/ops/compressed/random_groups.h"
 
 namespace heddle::cluster {
 namespace {
@@ -251,6 +254,36 @@ TEST(ValueWireTest, ColumnsBeforeTheirSchemaAreRefused) {
   values.size = 1;
   EXPECT_EQ(incoming.Place(values).status().message(), "the columns of a frame came before its schema");
   EXPECT_EQ(incoming.Finish().status().message(), "the columns of a frame came before its schema");
+}
+
+// Of one value several peers are sent the bytes at a time; each pull would take memory for them.
+TEST(ValueWireTest, TheBytesOfACompressedMatrixAreMadeOnceForAllThatAreSentThem) {
+  const Matrix compressed = ops::testing::RandomGroups(Numbered(5000, 3), 7);
+  ASSERT_TRUE(compressed.IsCompressed());
+  const auto payload = [](engine::OutgoingValue& outgoing) {
+    outgoing.Next();
+    return outgoing.Next()->payload;
+  };
+  constexpr int kPeers = 4;
+  std::weak_ptr<const void> bytes;
+  {
+    std::vector<std::future<engine::OutgoingValue>> made;
+    for (int i = 0; i < kPeers; ++i)
+      made.push_back(
+          std::async(std::launch::async, [&] { return engine::OutgoingValue(1, Value(compressed)); }));
+    std::vector<engine::OutgoingValue> outgoing;
+    for (auto& value : made) outgoing.push_back(value.get());
+    outgoing[0].Next();
+    const engine::OutgoingFrame frame = *outgoing[0].Next();
+    const void* const first = frame.payload;
+    bytes = frame.keep_alive;
+    for (int i = 1; i < kPeers; ++i) EXPECT_EQ(payload(outgoing[static_cast<size_t>(i)]), first);
+    engine::OutgoingValue others(1, Value(compressed.Rows(1, 5000)));
+    EXPECT_NE(payload(others), first) << "other rows have other bytes";
+  }
+  EXPECT_TRUE(bytes.expired()) << "nothing is left when all are sent";
+  EXPECT_TRUE(Matrix::SameCells(Carry(compressed)->matrix(), Numbered(5000, 3)));
+  EXPECT_TRUE(Matrix::SameCells(Carry(compressed.Rows(1, 5000))->matrix(), Numbered(5000, 3).Rows(1, 5000)));
 }
 
 TEST(ValueWireTest, MalformedFramesAreRefused) {

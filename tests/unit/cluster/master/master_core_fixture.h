@@ -51,6 +51,7 @@ class FullStore : public JobStore {
   Status SetUsage(const UserUsage& usage) override { return full ? Refusal() : store_.SetUsage(usage); }
   Result<std::vector<UserUsage>> Usage() override { return store_.Usage(); }
   Result<std::string> Identity() override { return store_.Identity(); }
+  Result<int64_t> LastJob() override { return store_.LastJob(); }
   Result<int64_t> LastEpoch() override { return store_.LastEpoch(); }
   Result<std::vector<Job>> Load() override { return store_.Load(); }
   Result<std::vector<JobTransition>> Transitions(const std::string& job) override {

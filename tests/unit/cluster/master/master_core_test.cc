@@ -51,6 +51,25 @@ TEST_F(MasterCoreTest, JobsStartInOrder) {
   EXPECT_EQ(Get(third).state, JobState::kCancelled);
 }
 
+// As somebody who pauses processes or machines does; one that is stuck by itself is a crash.
+TEST_F(MasterCoreTest, WhoIsStoppedFromOutsideIsLostAndNotBroken) {
+  Connect("a");
+  const std::string id = Submit(1);
+  const auto fall_silent = [&](int signal) {
+    RunUntilRunning(id);
+    ExecutorNews news = News(Get(id), 0);
+    news.exit = ExecutorExit{100, true, signal, /*silent_ms=*/3'000};
+    core_->News("a", news);
+    Pass(61 * kNsPerSecond, {"a"});
+  };
+  for (int stop = 1; stop <= 5; ++stop) fall_silent(SIGSTOP);
+  EXPECT_EQ(Get(id).losses, 5);
+  EXPECT_EQ(Get(id).crashes, 0);
+  for (int stop = 1; stop <= 3; ++stop) fall_silent(SIGKILL);
+  EXPECT_EQ(Get(id).crashes, 3);
+  EXPECT_EQ(Get(id).state, JobState::kFailed);
+}
+
 TEST_F(MasterCoreTest, ACrashIsTriedThreeTimesAndThenNamed) {
   Connect("a");
   const std::string id = Submit(1);

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "cluster/master/master_hub.h"
+#include "cluster/master/master_list.h"
 #include "tests/unit/cluster/master/master_core_fixture.h"
 
 namespace heddle::cluster {
@@ -15,6 +17,10 @@ class MasterJobsTest : public MasterCoreTest {
   std::string Log(const std::string& id, int attempt, int rank, int64_t offset = 0) {
     const auto part = core_->Log(id, attempt, rank, offset);
     return part.ok() ? part->text : part.status().message();
+  }
+  std::string Reason(const std::string& id) {
+    MasterCore::MissingWorkers missing;
+    return core_->ReasonOf(Get(id), &missing);
   }
 };
 
@@ -132,13 +138,74 @@ TEST_F(MasterJobsTest, ADeletedJobLeavesNothing) {
 TEST_F(MasterJobsTest, TellsWhatAJobWaitsForNow) {
   const std::string first = Submit(1), second = Submit(1);
   const std::string nobody = "waits: no worker is alive; 'heddle worker' starts one";
-  for (const std::string& id : {first, second}) EXPECT_EQ(core_->ReasonOf(Get(id)), nobody);
+  for (const std::string& id : {first, second}) EXPECT_EQ(Reason(id), nobody);
   Restart();
-  for (const std::string& id : {first, second}) EXPECT_EQ(core_->ReasonOf(Get(id)), nobody);
+  for (const std::string& id : {first, second}) EXPECT_EQ(Reason(id), nobody);
   Connect("a");
-  EXPECT_EQ(core_->ReasonOf(Get(first)), "executors are being started");
-  EXPECT_EQ(core_->ReasonOf(Get(second)), "waits: workers are busy with job j1");
-  EXPECT_EQ(core_->ReasonOf(Get(Submit(1))), "waits for its turn");
+  EXPECT_EQ(Reason(first), "executors are being started");
+  EXPECT_EQ(Reason(second), "waits: workers are busy with job j1");
+  EXPECT_EQ(Reason(Submit(1)), "waits for its turn");
+}
+
+// What the workers lack is found out once for all jobs that ask for the same.
+TEST_F(MasterJobsTest, TheTimeThatAListTakesIsNoProductOfJobsAndWorkers) {
+  constexpr int kJobs = 2'000;
+  options_.most_workers = 10'000;
+  MasterHub hub(disk_, clock_, options_);
+  ASSERT_TRUE(hub.Start().ok());
+  hub.Call([&](MasterCore& core) {
+    for (int i = 0; i < kJobs; ++i) {
+      JobSpecification specification;
+      specification.request_id = "r" + std::to_string(i);
+      specification.workers_wanted = 10'000 - i % 3;
+      EXPECT_TRUE(core.Submit(specification).ok());
+    }
+    return true;
+  });
+  Caller caller;
+  caller.roles.Add(Role::kOperator);
+  const auto list_ms = [&](int workers) {
+    ListReply reply;
+    const int64_t begin_ns = SystemClock().MonotonicNs();
+    ServeList(&hub, caller, ListRequest(), &reply);
+    const int64_t took_ns = SystemClock().MonotonicNs() - begin_ns;
+    EXPECT_EQ(reply.jobs_size(), kJobs);
+    EXPECT_EQ(reply.jobs(0).reason(), fmt::format("waits for {} workers; {} alive", 10'000 - (kJobs - 1) % 3,
+                                                  workers == 1 ? "1 is" : fmt::format("{} are", workers)));
+    return static_cast<double>(took_ns) / 1e6;
+  };
+  const auto connect = [&](int from, int until) {
+    hub.Call([&](MasterCore& core) {
+      for (int i = from; i < until; ++i) {
+        WorkerDescription description;
+        description.uuid = "w" + std::to_string(i);
+        description.instance = "1";
+        core.WorkerConnected(description, {});
+      }
+      return true;
+    });
+  };
+  connect(0, 1);
+  const double of_one = list_ms(1);
+  connect(1, 2'000);
+  EXPECT_LE(list_ms(2'000), 4 * of_one + 10);
+}
+
+// Workers are told up to which job there may be something left over: also when none of them is known any
+// more.
+TEST_F(MasterJobsTest, ASweepBehindARestartIsOfAllJobsThatThereHaveBeen) {
+  Connect("a");
+  const std::string id = Submit(1);
+  RunUntilRunning(id);
+  End(id, 0, OkStatus());
+  EXPECT_TRUE(core_->Delete(id).ok());
+  Restart();
+  Connect("a");
+  EXPECT_EQ(core_->OrderSweep(1, /*dry_run=*/false).size(), 1u);
+  const std::vector<WorkerOrder> orders = Take(Kind::kSweep);
+  ASSERT_EQ(orders.size(), 1u);
+  EXPECT_EQ(orders[0].sweep->last, 1);
+  EXPECT_TRUE(orders[0].sweep->known.empty());
 }
 
 // As many as are kept, also while nobody submits.
