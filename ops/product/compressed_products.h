@@ -31,6 +31,13 @@ Result<std::optional<Value>> MultiplyByCompressed(const KernelCall& call);
 bool MultipliesByColumns(const Matrix& x, int64_t k);
 /// X %*% M with the chains of docs/numerics.md, in that way; `out` is row-major.
 void MultiplyByColumns(const Matrix& x, const Matrix& m, const KernelContext& context, double* out);
+/// Whether t(X) %*% W with k <= 8 columns of W in panels of `height` rows is faster with several panels side
+/// by side than by tiles of rows. X has rows [first, last) of all.
+bool AddsByPanels(const Matrix& x, int64_t k, int64_t first, int64_t last, int64_t height);
+/// The tree nodes of t(X) %*% W in that way, with the chains of docs/numerics.md: column j of X with column c
+/// of W is at c * step + j of a payload of `reduction`, whose other places are zeros.
+Result<Matrix> AddByPanels(const Matrix& x, const Matrix& w, int64_t first, int64_t last, int64_t height,
+                           int64_t step, Reduction reduction);
 /// t(X) %*% X by products of columns of bytes (simd/product/byte_products.h), or nothing where sums are not
 /// exact, or columns span so many units that it takes longer than the product of doubles.
 Result<std::optional<Value>> MultiplyByteColumns(const KernelCall& call, const TransposedOrder& order);

@@ -23,8 +23,12 @@ struct TileRoom {
 // Sums of rows [first, last) in leaves of `height` rows, as tree nodes: place c * n + j of a payload.
 Result<Matrix> NodesOfTiles(const Matrix& x, const Matrix& weights, int64_t first, int64_t last,
                             int64_t height, const KernelContext& context) {
+  const int64_t n = x.columns(), k = weights.columns();
+  if (AddsByPanels(x, k, first, last, height))
+    return AddByPanels(x, weights, first, last, height, n,
+                       {.width = k * n, .leaf_cells = height * n + 1, .cancelled = context.cancelled});
   const TileDecoder<double> decoder(x);
-  const int64_t n = x.columns(), k = weights.columns(), padded = CeilDivide(n, 8) * 8;
+  const int64_t padded = CeilDivide(n, 8) * 8;
   const int64_t tile = TileDecoder<double>::RowsOfTile(n);
   const Reduction reduction{.width = k * n, .leaf_cells = height * n + 1, .cancelled = context.cancelled};
   const int64_t begin = first == last ? 0 : first / height;

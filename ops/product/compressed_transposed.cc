@@ -389,7 +389,12 @@ Result<std::optional<Value>> MultiplyTransposedCompressed(const KernelCall& call
   if (x.columns() > kMostTileColumns || (SkipsZeros(call) && !simd::AllFinite(y.data(), y.cells())))
     return std::optional<Value>();
   Matrix nodes;
-  if (HoldsSingles(x)) {
+  const int64_t first = FirstRowOf(call);
+  if (order.accumulation == Accumulation::kVectors &&
+      AddsByPanels(x, order.k, first, first + x.rows(), order.height)) {
+    HEDDLE_ASSIGN_OR_RETURN(
+        nodes, AddByPanels(x, y, first, first + x.rows(), order.height, order.padded, order.reduction));
+  } else if (HoldsSingles(x)) {
     HEDDLE_ASSIGN_OR_RETURN(nodes, AddTiles<float>(call, x, y, order));
   } else {
     HEDDLE_ASSIGN_OR_RETURN(nodes, AddTiles<double>(call, x, y, order));
