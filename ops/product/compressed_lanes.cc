@@ -16,15 +16,15 @@
 namespace heddle::ops {
 namespace {
 
-// Lanes of so many rows, of all columns of M that are looked up together.
-constexpr int64_t kLanes = 8 * 256;
 constexpr int64_t kTaskCells = 1 << 18;
 // Copies of the columns of wider dictionaries take longer than a look-up saves.
 constexpr int64_t kRowsOfTuple = 8;
 // To visit an exception takes as long as so many cells of a column that has been filled with its default.
 constexpr int64_t kCellsOfException = 10;
 
+// Rows whose lanes, of k columns of M, stay in the first-level cache.
 constexpr int64_t RowsTogether(int64_t k) { return k == 1 ? 256 : k == 2 ? 128 : 64; }
+constexpr int64_t kMostLanes = 8 * kFewColumns * RowsTogether(kFewColumns);
 
 class LanesOfColumns {
  public:
@@ -57,21 +57,21 @@ class LanesOfColumns {
     }
   }
 
-  // Columns [c, c + k) of M, k 1, 2 or 4; rows [begin, end), at most RowsTogether(k), to out, row-major.
-  void Multiply(int64_t c, int64_t k, int64_t begin, int64_t end, Cursor* cursor, double* out) const {
-    alignas(64) double lanes[kLanes];
-    const int64_t all = m_.columns(), height = RowsTogether(k);
+  // Rows [begin, end), at most RowsTogether(k), to out, row-major.
+  void Multiply(int64_t begin, int64_t end, Cursor* cursor, double* out) const {
+    alignas(64) double lanes[kMostLanes];
+    const int64_t k = m_.columns(), height = RowsTogether(k);
     const int64_t first = x_.first_row() + begin, last = x_.first_row() + end;
     Move(first, last, cursor);
     std::fill_n(lanes, 8 * k * height, 0.0);
     for (size_t j = 0; j < columns_.size(); ++j)
       AddColumn(columns_[j], first, last, cursor,
-                {.factors = m_.data() + static_cast<int64_t>(j) * all + c,
+                {.factors = m_.data() + static_cast<int64_t>(j) * k,
                  .k = k,
                  .sums = lanes + static_cast<int64_t>(j & 7) * height,
                  .stride = 8 * height});
-    for (int64_t i = 0; i < k; ++i)
-      simd::CloseLanesAvx512(lanes + i * 8 * height, height, end - begin, out + c + i, all);
+    for (int64_t c = 0; c < k; ++c)
+      simd::CloseLanesAvx512(lanes + c * 8 * height, height, end - begin, out + c, k);
     cursor->places.swap(cursor->next);
   }
 
@@ -184,17 +184,12 @@ bool MultipliesByColumns(const Matrix& x, int64_t k) {
 
 void MultiplyByColumns(const Matrix& x, const Matrix& m, const KernelContext& context, double* out) {
   const LanesOfColumns lanes(x, m);
-  const int64_t columns = m.columns();
+  const int64_t k = m.columns(), height = RowsTogether(k);
   const int64_t grain = std::max<int64_t>(1, kTaskCells / x.columns() / RowsTogether(1)) * RowsTogether(1);
   ParallelFor(x.rows(), grain, [&](int64_t begin, int64_t end) {
-    int64_t c = 0;
-    for (const int64_t k : {4, 2, 1})
-      for (; c + k <= columns; c += k) {
-        LanesOfColumns::Cursor cursor;
-        const int64_t height = RowsTogether(k);
-        for (int64_t row = begin; row < end && !IsCancelled(context.cancelled); row += height)
-          lanes.Multiply(c, k, row, std::min(end, row + height), &cursor, out + row * columns);
-      }
+    LanesOfColumns::Cursor cursor;
+    for (int64_t row = begin; row < end && !IsCancelled(context.cancelled); row += height)
+      lanes.Multiply(row, std::min(end, row + height), &cursor, out + row * k);
   });
 }
 

@@ -177,12 +177,8 @@ class PanelProduct {
     }
     for (size_t j = 0; j < columns_.size(); ++j)
       room->columns[j] = Bound(columns_[j], panels, begin, end, *room);
-    int64_t c = 0;
-    for (const int64_t width : {4, 2, 1})
-      for (; c + width <= k_; c += width)
-        simd::AddStreamsAvx512(room->columns.data(), static_cast<int64_t>(columns_.size()), rows,
-                               room->weights.data() + c * kStreams, k_, width,
-                               room->sums.data() + c * kStreams, k_ * kStreams);
+    simd::AddStreamsAvx512(room->columns.data(), static_cast<int64_t>(columns_.size()), rows,
+                           room->weights.data(), k_, room->sums.data());
   }
 
   // Where a chunk reads the column.

@@ -56,6 +56,8 @@ bool AddExactlyWith(const ExactUnits& units, const Matrix& cells, double terms);
 /// <= 8 columns c of dense Y.
 void AddWeights(const Matrix& x, const Matrix& y, int64_t begin, int64_t end, const KernelContext& context,
                 double* cells);
+/// Whether AddWeights takes less time than chains in panels of `height` rows. X has rows [first, last) of all.
+bool AddsFewWeights(const Matrix& x, int64_t k, int64_t first, int64_t last, int64_t height);
 /// The first row of this call's X among all rows.
 int64_t FirstRowOf(const KernelCall& call);
 /// The result of a call of t(X) %*% Y all of whose sums are exact: n x k cells, or in phase kPartial tree

@@ -6,12 +6,12 @@
 
 namespace heddle::ops {
 
-/// Whether the body is to run operator by operator: compressed inputs of the call are read by products and
+/// Whether the body is to be cut where it reads compressed inputs of the call: these are read by products and
 /// aggregates alone, which read codes faster than tiles decode them, and all other values have few columns,
-/// so that to write them costs little.
+/// so that to write them costs little. What is between the products runs as a fused operator of its own.
 bool RunsByOperators(const TileProgram& program, const KernelCall& call);
 
-/// RunTiles in that way; no inner value is held longer than it is read.
+/// RunTiles in that way.
 Status RunByOperators(const TileProgram& program, const KernelCall& call, std::span<Value> results);
 
 }  // namespace heddle::ops

@@ -27,10 +27,10 @@ struct StreamedColumn {
   const int64_t* rows = nullptr;
 };
 
-/// sums[c * 8 + s] of each column, `sums_step` apart, = fma(cell of row i of stream s,
-/// weights[(i * weights_step + c) * 8 + s], the same), i ascending, c < k; k is 1, 2 or 4. Codes are read in
-/// whole eights of bytes. Columns that are looked up alike, four at a time, take least time.
+/// sums[(j * k + c) * 8 + s], of column j, = fma(cell of row i of stream s, weights[(i * k + c) * 8 + s], the
+/// same), i ascending, c < k <= 8. Codes are read in whole eights of bytes. Columns that are looked up alike
+/// take least time one behind the other.
 void AddStreamsAvx512(const StreamedColumn* columns, int64_t count, int64_t rows, const double* weights,
-                      int64_t weights_step, int64_t k, double* sums, int64_t sums_step);
+                      int64_t k, double* sums);
 
 }  // namespace heddle::ops::simd

@@ -85,21 +85,22 @@ class Reader {
 
 template <Lookup kLookup, int kBits, int kColumns, int kTogether>
 HEDDLE_INLINE void AddTogether(const StreamedColumn* columns, int64_t rows, const double* weights,
-                               int64_t weights_step, double* sums, int64_t sums_step) {
+                               double* sums) {
   using ColumnReader = Reader<kLookup, kBits>;
   constexpr int64_t kWord = ColumnReader::kCodesOfWord;
   const auto run = [&](auto... readers) __attribute__((always_inline)) {
     ColumnReader reader[kTogether] = {readers...};
     __m512d sum[kTogether][kColumns];
     for (int j = 0; j < kTogether; ++j)
-      for (int c = 0; c < kColumns; ++c) sum[j][c] = _mm512_loadu_pd(sums + j * sums_step + c * kStreams);
+      for (int c = 0; c < kColumns; ++c)
+        sum[j][c] = _mm512_loadu_pd(sums + j * kColumns * kStreams + c * kStreams);
     const auto add = [&](int64_t i) __attribute__((always_inline)) {
       __m512d cells[kTogether];
 #pragma GCC unroll 4
       for (int j = 0; j < kTogether; ++j) cells[j] = reader[j].Next();
-#pragma GCC unroll 4
+#pragma GCC unroll 8
       for (int c = 0; c < kColumns; ++c) {
-        const __m512d weight = _mm512_loadu_pd(weights + (i * weights_step + c) * kStreams);
+        const __m512d weight = _mm512_loadu_pd(weights + (i * kColumns + c) * kStreams);
 #pragma GCC unroll 4
         for (int j = 0; j < kTogether; ++j) sum[j][c] = _mm512_fmadd_pd(cells[j], weight, sum[j][c]);
       }
@@ -112,7 +113,8 @@ HEDDLE_INLINE void AddTogether(const StreamedColumn* columns, int64_t rows, cons
       for (int64_t i = row; i < end; ++i) add(i);
     }
     for (int j = 0; j < kTogether; ++j)
-      for (int c = 0; c < kColumns; ++c) _mm512_storeu_pd(sums + j * sums_step + c * kStreams, sum[j][c]);
+      for (int c = 0; c < kColumns; ++c)
+        _mm512_storeu_pd(sums + j * kColumns * kStreams + c * kStreams, sum[j][c]);
   };
   if constexpr (kTogether == 1)
     run(ColumnReader(columns[0]));
@@ -145,27 +147,37 @@ void WithLookup(const StreamedColumn& column, const Visit& visit) {
   }
 }
 
+// Chains that wait for their own last addition take turns: those of `kTogether` columns, where they are
+// looked up alike.
+template <int kColumns, int kTogether>
+void AddAlike(const StreamedColumn* columns, int64_t count, int64_t rows, const double* weights,
+              double* sums) {
+  constexpr int64_t kStep = kColumns * kStreams;
+  for (int64_t j = 0; j < count;) {
+    const bool are_alike = j + kTogether <= count && AreAlike(columns + j, kTogether);
+    WithLookup(columns[j], [&]<Lookup kLookup, int kBits>() {
+      if (are_alike)
+        AddTogether<kLookup, kBits, kColumns, kTogether>(columns + j, rows, weights, sums + j * kStep);
+      else
+        AddTogether<kLookup, kBits, kColumns, 1>(columns + j, rows, weights, sums + j * kStep);
+    });
+    j += are_alike ? kTogether : 1;
+  }
+}
+
 }  // namespace
 
 void AddStreamsAvx512(const StreamedColumn* columns, int64_t count, int64_t rows, const double* weights,
-                      int64_t weights_step, int64_t k, double* sums, int64_t sums_step) {
-  // Chains that wait for their own last addition take turns.
-  const int64_t together = k == 1 ? 4 : k == 2 ? 2 : 1;
-  for (int64_t j = 0; j < count;) {
-    const bool are_alike = j + together <= count && AreAlike(columns + j, together);
-    WithLookup(columns[j], [&]<Lookup kLookup, int kBits>() {
-      const auto add = [&]<int kColumns, int kTogether>() {
-        AddTogether<kLookup, kBits, kColumns, kTogether>(columns + j, rows, weights, weights_step,
-                                                         sums + j * sums_step, sums_step);
-      };
-      if (k == 1)
-        are_alike ? add.template operator()<1, 4>() : add.template operator()<1, 1>();
-      else if (k == 2)
-        are_alike ? add.template operator()<2, 2>() : add.template operator()<2, 1>();
-      else
-        add.template operator()<4, 1>();
-    });
-    j += are_alike ? together : 1;
+                      int64_t k, double* sums) {
+  switch (k) {
+    case 1: return AddAlike<1, 4>(columns, count, rows, weights, sums);
+    case 2: return AddAlike<2, 2>(columns, count, rows, weights, sums);
+    case 3: return AddAlike<3, 2>(columns, count, rows, weights, sums);
+    case 4: return AddAlike<4, 2>(columns, count, rows, weights, sums);
+    case 5: return AddAlike<5, 1>(columns, count, rows, weights, sums);
+    case 6: return AddAlike<6, 1>(columns, count, rows, weights, sums);
+    case 7: return AddAlike<7, 1>(columns, count, rows, weights, sums);
+    default: return AddAlike<8, 1>(columns, count, rows, weights, sums);
   }
 }
 

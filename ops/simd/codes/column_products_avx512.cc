@@ -15,6 +15,7 @@ __attribute__((always_inline)) inline void AddRows(int64_t count, const ColumnCh
   int64_t i = 0;
   for (; i + 8 <= count; i += 8) {
     const __m512d cells = eight(i);
+#pragma GCC unroll 8
     for (int c = 0; c < kColumns; ++c) {
       double* const to = chains.sums + c * chains.stride + i;
       _mm512_storeu_pd(to, _mm512_fmadd_pd(cells, factors[c], _mm512_loadu_pd(to)));
@@ -35,7 +36,12 @@ __attribute__((always_inline)) inline void Add(int64_t count, const ColumnChains
   switch (chains.k) {
     case 1: return AddRows<1>(count, chains, eight, one);
     case 2: return AddRows<2>(count, chains, eight, one);
-    default: return AddRows<4>(count, chains, eight, one);
+    case 3: return AddRows<3>(count, chains, eight, one);
+    case 4: return AddRows<4>(count, chains, eight, one);
+    case 5: return AddRows<5>(count, chains, eight, one);
+    case 6: return AddRows<6>(count, chains, eight, one);
+    case 7: return AddRows<7>(count, chains, eight, one);
+    default: return AddRows<8>(count, chains, eight, one);
   }
 }
 
