@@ -4,11 +4,13 @@
 #include <cmath>
 #include <cstring>
 #include <functional>
+#include <limits>
 #include <numeric>
 #include <optional>
 
 #include "ops/base/parallel.h"
 #include "ops/compressed/plan_groups.h"
+#include "ops/compressed/read_cost.h"
 #include "ops/compressed/tuple_tables.h"
 
 namespace heddle::ops {
@@ -140,8 +142,7 @@ class GroupMaker {
     codes += begin - block * kBlockRows;
     const int64_t stride = matrix_.columns(), rows = end - begin;
     if (found.values) {
-      const T* cell = cells + planned_.columns[0];
-      for (int64_t i = 0; i < rows; ++i, cell += stride) codes[i] = found.values->Add(*cell);
+      found.values->Add(cells + planned_.columns[0], stride, rows, codes);
       return;
     }
     std::vector<T> tuple(planned_.columns.size());
@@ -160,11 +161,15 @@ class GroupMaker {
     found.values.reset();
     found.tuples.reset();
     found.runs = 1;
-    ++found.counts[codes[0]];
-    for (size_t i = 1; i < rows; ++i) {
+    // Counts of even rows and of odd ones: an addition waits for the one before it to the same place.
+    std::vector<int32_t> odd(found.counts.size(), 0);
+    for (size_t i = 0; i + 1 < rows; i += 2) {
       ++found.counts[codes[i]];
-      found.runs += codes[i] != codes[i - 1] ? 1 : 0;
+      ++odd[codes[i + 1]];
     }
+    if (rows % 2 != 0) ++found.counts[codes[rows - 1]];
+    for (size_t i = 0; i < odd.size(); ++i) found.counts[i] += odd[i];
+    for (size_t i = 1; i < rows; ++i) found.runs += codes[i] != codes[i - 1] ? 1 : 0;
     if (found.counts.size() <= 256)
       found.narrow_codes.assign(codes, codes + rows);
     else
@@ -235,7 +240,7 @@ class GroupMaker {
     }
   }
 
-  // Sorts the tuples, counts them, and chooses the encoding that takes the fewest bytes.
+  // Sorts the tuples, counts them, and chooses the encoding that costs least to read.
   Status Order(ColumnGroup* group) {
     const int64_t tuples = table_->size();
     const int64_t width = group->width();
@@ -247,17 +252,29 @@ class GroupMaker {
         if (const int c = Compare(table_->tuple(a)[k], table_->tuple(b)[k]); c != 0) return c < 0;
       return false;
     });
-    const double bits = CodeBits(tuples);
+    const double code_bytes = CodeBits(tuples) / 8.0;
     const double rows = static_cast<double>(matrix_.rows());
     const auto frequent = std::max_element(order.begin(), order.end(), [&](int32_t a, int32_t b) {
       return counts_[static_cast<size_t>(a)] < counts_[static_cast<size_t>(b)];
     });
     const double exceptions = rows - static_cast<double>(counts_[static_cast<size_t>(*frequent)]);
-    double least = rows * bits / 8;
-    group->encoding = Encoding::kDenseCodes;
-    const double of_default = exceptions * (bits / 8 + sizeof(uint16_t)) + rows / kSegmentRows * 8;
-    if (of_default < least) least = of_default, group->encoding = Encoding::kDefault;
-    if (static_cast<double>(runs_) * (bits / 8 + sizeof(int64_t)) < least) group->encoding = Encoding::kRuns;
+    double least = std::numeric_limits<double>::max();
+    const auto offer = [&](Encoding encoding, double bytes, double count) {
+      const double cost = ReadCost({.encoding = encoding,
+                                    .rows = rows,
+                                    .columns = static_cast<double>(width),
+                                    .tuples = static_cast<double>(tuples),
+                                    .exceptions = count,
+                                    .bytes = bytes});
+      if (cost >= least) return;
+      least = cost;
+      group->encoding = encoding;
+    };
+    offer(Encoding::kDenseCodes, rows * code_bytes, 0);
+    offer(Encoding::kDefault, exceptions * (code_bytes + sizeof(uint16_t)) + rows / kSegmentRows * 8,
+          exceptions);
+    offer(Encoding::kRuns, static_cast<double>(runs_) * (code_bytes + sizeof(int64_t)),
+          static_cast<double>(runs_));
     if (group->encoding == Encoding::kDefault) std::rotate(order.begin(), frequent, frequent + 1);
     code_of_.resize(static_cast<size_t>(tuples));
     HEDDLE_ASSIGN_OR_RETURN(group->dictionary, Matrix::Dense(tuples, width, matrix_.element_type()));

@@ -23,7 +23,7 @@ constexpr int64_t kRowsOfTuple = 8;
 constexpr int64_t kCellsOfException = 10;
 
 // Rows whose lanes, of k columns of M, stay in the first-level cache.
-constexpr int64_t RowsTogether(int64_t k) { return k == 1 ? 256 : k == 2 ? 128 : 64; }
+constexpr int64_t RowsTogether(int64_t k) { return k == 1 ? 512 : k == 2 ? 256 : k <= 4 ? 128 : 64; }
 constexpr int64_t kMostLanes = 8 * kFewColumns * RowsTogether(kFewColumns);
 
 class LanesOfColumns {

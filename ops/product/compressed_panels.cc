@@ -2,6 +2,8 @@
 // t(X) %*% W with a compressed X, eight panels of rows side by side: what a column has in each of them is
 // looked up in the lanes of a register, and goes on with the chains of the panels. No cell of X is written
 // anywhere.
+#include <immintrin.h>
+
 #include <algorithm>
 #include <array>
 #include <memory>
@@ -181,6 +183,20 @@ class PanelProduct {
                            room->weights.data(), k_, room->sums.data());
   }
 
+  // The next rows of the panels, or the first ones of the next eight. Several columns in eight panels are
+  // more streams than the processor's own prefetcher follows.
+  static void Fetch(const Codes& codes, const Panels& panels, int64_t begin, int64_t end) {
+    constexpr int64_t kLine = 64;
+    const int64_t next = end < panels.rows ? end : kStreams * panels.rows;
+    const int64_t bytes = CodeBytes(end - begin, codes.bits());
+    for (const int64_t first : panels.first) {
+      const int64_t place = CodeBytes(first + next, codes.bits());
+      if (place + bytes > codes.bytes()) return;
+      for (int64_t at = place; at < place + bytes; at += kLine)
+        _mm_prefetch(reinterpret_cast<const char*>(codes.data() + at), _MM_HINT_T1);
+    }
+  }
+
   // Where a chunk reads the column.
   StreamedColumn Bound(const Column& column, const Panels& panels, int64_t begin, int64_t end,
                        const Room& room) const {
@@ -191,6 +207,7 @@ class PanelProduct {
     if (ReadsInPlace(*column.group, panels, begin, end)) {
       bound.bits = column.group->codes.bits();
       bound.codes = column.group->codes.data();
+      Fetch(column.group->codes, panels, begin, end);
     } else {
       bound.bits = static_cast<int>(8 * moving.code_bytes);
       bound.codes = room.codes.data() + moving.at;

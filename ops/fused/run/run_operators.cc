@@ -28,13 +28,16 @@ bool IsCompressed(const TileProgram& program, const KernelCall& call, NodeId id)
   return input->IsMatrix() && input->matrix().IsCompressed();
 }
 
-// Whether operand i of a node is read by its codes.
+// Whether operand i of a node is read by its codes, or in a way that is as fast alone as beside others.
 bool ReadsCodes(const BodyView& view, const Node& node, size_t i, const Matrix& x) {
   const Operator* const op = FindOperator(node.op);
-  if (op == nullptr || op->run_compressed == nullptr) return false;
+  if (op == nullptr) return false;
+  // Those that read no codes get tiles of decoded rows.
   if (op->aggregate != nullptr) return node.inputs.size() == 1;
+  if (op->run_compressed == nullptr) return false;
   const bool is_transposed = op->role == Role::kTransposedProduct;
-  if (node.inputs.size() != 2 || node.inputs[0] == node.inputs[1]) return false;
+  if (node.inputs.size() != 2) return false;
+  if (node.inputs[0] == node.inputs[1]) return is_transposed && x.columns() > kFewColumns;
   if (op->role == Role::kProduct)
     return i == 0 && view.IsInput(node.inputs[1]) && !view.IsRows(node.inputs[1]) &&
            MultipliesByColumns(x, view.Columns(node.inputs[1]));
