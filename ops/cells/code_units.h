@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <vector>
@@ -108,6 +109,24 @@ void VisitRuns(const ColumnGroup& group, int64_t begin, int64_t end, GroupPlace*
     visit(row, stop, group.codes.At(place->at));
     if (stop == next && place->at + 1 < runs) ++place->at;
     row = stop;
+  }
+}
+
+/// Writes the code of each row of [begin, end) of a DDC, SDC or RLE group; `place` as above, of DDC unused.
+template <typename Code>
+void ExpandCodes(const ColumnGroup& group, int64_t begin, int64_t end, GroupPlace* place, Code* codes) {
+  switch (group.encoding) {
+    case Encoding::kDefault:
+      std::fill_n(codes, end - begin, Code{0});
+      return VisitExceptions(group, begin, end, place, [&](int64_t row, uint32_t code) {
+        codes[row - begin] = static_cast<Code>(code);
+      });
+    case Encoding::kRuns:
+      return VisitRuns(group, begin, end, place, [&](int64_t first, int64_t last, uint32_t code) {
+        std::fill_n(codes + (first - begin), last - first, static_cast<Code>(code));
+      });
+    default:
+      for (int64_t row = begin; row < end; ++row) codes[row - begin] = static_cast<Code>(group.codes.At(row));
   }
 }
 

@@ -13,6 +13,10 @@
 // storages is as good as one that knows all, only slower.
 namespace heddle::ops {
 
+/// Of operators that hand their inputs on to others, or decode them piece by piece.
+constexpr auto kAnyStorage = static_cast<Storages>(static_cast<unsigned>(Storages::kDenseAndCsr) |
+                                                   1U << static_cast<unsigned>(Storage::kColumnGroups));
+
 /// True if `op.run` takes all inputs of the call as they are stored.
 bool TakesStorages(const Operator& op, const KernelCall& call);
 

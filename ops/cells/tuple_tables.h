@@ -3,14 +3,18 @@
 
 #include <immintrin.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstdint>
 #include <cstring>
 #include <limits>
+#include <type_traits>
 #include <vector>
 
 #include "core/hash.h"
 #include "core/values/column_groups.h"
+#include "ops/base/cpu.h"
+#include "ops/simd/codes/number_cells.h"
 
 // Distinct tuples of cells, numbered by first occurrence. Cells are told apart by their bits, but that all
 // NaN are one.
@@ -94,7 +98,7 @@ class TupleTable {
 template <typename T>
 class ValueTable {
  public:
-  ValueTable() : others_(1), whole_(kWhole, kFree) {}
+  ValueTable() : others_(1), whole_(kWhole + 1, kFree) {}
   const std::vector<T>& cells() const { return others_.cells(); }
   int64_t size() const { return others_.size(); }
 
@@ -108,11 +112,22 @@ class ValueTable {
     }
     return Insert(Canonical(cell));
   }
+  /// The same of `count` cells, `stride` apart.
+  void Add(const T* cells, int64_t stride, int64_t count, uint16_t* numbers) {
+    for (int64_t i = 0; i < count;) {
+      if constexpr (std::is_same_v<T, double>)
+        if (SelectedCpu() == Cpu::kAvx512)
+          i += simd::NumberCellsAvx512({whole_.data(), kFirstWhole, kWhole}, cells + i * stride, stride,
+                                       count - i, numbers + i);
+      // Those with a new cell among them, or one that is no small whole number.
+      for (const int64_t end = std::min(count, i + 8); i < end; ++i) numbers[i] = Add(cells[i * stride]);
+    }
+  }
 
  private:
   static constexpr int32_t kFirstWhole = -256;
   static constexpr uint32_t kWhole = 4352;
-  static constexpr uint16_t kFree = 0xffff;
+  static constexpr uint16_t kFree = simd::WholeNumbers::kNoNumber;
 
   static int32_t Truncated(double cell) { return _mm_cvttsd_si32(_mm_set_sd(cell)); }
   static int32_t Truncated(float cell) { return _mm_cvttss_si32(_mm_set_ss(cell)); }

@@ -14,6 +14,7 @@
 #include "ops/cells/storage.h"
 #include "ops/compressed/compression_records.h"
 #include "ops/compressed/plan_groups.h"
+#include "ops/compressed/read_cost.h"
 
 namespace heddle::ops {
 namespace {
@@ -59,14 +60,18 @@ std::string WhyNotPlanned(const Matrix& x, int64_t whole_bytes, const Scalar* re
   return "";
 }
 
-std::string TakesTooMuch(double share) { return fmt::format("it would take {:.2f} of its bytes", share); }
+// Of groups of so many bytes and such a cost.
+std::string TakesTooMuch(const CompressionPlan& plan, double bytes, double cost) {
+  return fmt::format("it would take {:.2f} of its bytes, and {:.2f} of the time to read it",
+                     bytes / plan.plain_bytes, cost / plan.plain_cost);
+}
 
 // Why the plan is not carried out; "" where it is.
 std::string WhyNotMade(const CompressionPlan& plan, int64_t whole_bytes, const Scalar* reads) {
-  if (!plan.Pays()) return TakesTooMuch(plan.bytes / plan.plain_bytes);
+  if (!plan.Pays()) return TakesTooMuch(plan, plan.bytes, plan.cost);
   if (reads == nullptr) return "";
   const double needed = IsReadInPanels(whole_bytes) ? kReadsOfPanels : kReadsOfCompressing;
-  const double saved = reads->AsDouble() * (1 - plan.bytes / plan.plain_bytes);
+  const double saved = reads->AsDouble() * (1 - plan.cost / plan.plain_cost);
   if (saved > needed) return "";
   return fmt::format(
       "{:.0f} reads of it would save as much as {:.1f}, and compressing takes as long as {:.0f}",
@@ -84,8 +89,8 @@ Result<Matrix> CompressedOf(const Matrix& x, int64_t whole_bytes, const Scalar* 
   if (!record->why_not.empty()) return x;
   HEDDLE_ASSIGN_OR_RETURN(ColumnGroups groups, CompressColumns(x, plan, context));
   // Distinct tuples beyond those that the sample let expect are cells that are stored as they were.
-  if (!plan.PaysWith(static_cast<double>(groups.bytes()))) {
-    record->why_not = TakesTooMuch(static_cast<double>(groups.bytes()) / plan.plain_bytes);
+  if (const double cost = ReadCost(groups); !plan.PaysWith(cost)) {
+    record->why_not = TakesTooMuch(plan, static_cast<double>(groups.bytes()), cost);
     return x;
   }
   record->bytes = groups.bytes();
@@ -139,10 +144,10 @@ Result<Value> RunDecompress(const KernelCall& call) {
 ///
 /// Shapes:  those of X, as its type and format.
 /// Exact:   the same cells, but for payloads of NaN.
-/// Stored:  what fits in the cache of a core stays as it is, and what the plan makes less than a tenth
-///          smaller. Attribute `reads` (a number; of compress-loops): how often the matrix will be read. Then
-///          what fits in the last-level cache stays as well, and what so many reads do not pay for: fewer do
-///          where the whole matrix is larger than the memory.
+/// Stored:  what fits in the cache of a core stays as it is, and what products would read not much faster.
+///          Attribute `reads` (a number; of compress-loops): how often the matrix will be read. Then what
+///          fits in the last-level cache stays as well, and what so many reads do not pay for: fewer do where
+///          the whole matrix is larger than the memory.
 /// Rows:    each rank compresses its own.
 /// Cost:    reads X once, and looks up every cell.
 extern constexpr Operator kCompress = {.name = "compress",

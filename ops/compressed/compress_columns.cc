@@ -4,6 +4,7 @@
 #include <cmath>
 #include <cstring>
 #include <functional>
+#include <limits>
 #include <numeric>
 #include <optional>
 
@@ -11,6 +12,7 @@
 #include "ops/cells/tuple_tables.h"
 #include "ops/compressed/block_of_group.h"
 #include "ops/compressed/plan_groups.h"
+#include "ops/compressed/read_cost.h"
 #include "ops/compressed/uncompressed_group.h"
 
 namespace heddle::ops {
@@ -83,8 +85,7 @@ class GroupMaker {
     codes += begin - block * kBlockRows;
     const int64_t stride = matrix_.columns(), rows = end - begin;
     if (found.values) {
-      const T* cell = cells + planned_.columns[0];
-      for (int64_t i = 0; i < rows; ++i, cell += stride) codes[i] = found.values->Add(*cell);
+      found.values->Add(cells + planned_.columns[0], stride, rows, codes);
       return;
     }
     std::vector<T> tuple(planned_.columns.size());
@@ -103,39 +104,47 @@ class GroupMaker {
     found.values.reset();
     found.tuples.reset();
     found.runs = 1;
-    ++found.counts[codes[0]];
-    for (size_t i = 1; i < rows; ++i) {
+    // Counts of even rows and of odd ones: an addition waits for the one before it to the same place.
+    std::vector<int32_t> odd(found.counts.size(), 0);
+    for (size_t i = 0; i + 1 < rows; i += 2) {
       ++found.counts[codes[i]];
-      found.runs += codes[i] != codes[i - 1] ? 1 : 0;
+      ++odd[codes[i + 1]];
     }
+    if (rows % 2 != 0) ++found.counts[codes[rows - 1]];
+    for (size_t i = 0; i < odd.size(); ++i) found.counts[i] += odd[i];
+    for (size_t i = 1; i < rows; ++i) found.runs += codes[i] != codes[i - 1] ? 1 : 0;
     found.Keep(codes, rows);
   }
 
-  // Joins what the blocks have found, and decides how the columns are stored: returns the bytes of that. The
-  // sample may have promised too much: where the group takes more than its two parts were to take, these are
-  // looked at as well.
+  // Joins what the blocks have found, and decides how the columns are stored: returns what that costs to
+  // read. The sample may have promised too much: where the group costs more than its two parts were to cost,
+  // these are looked at as well.
   double Choose() {
     if (IsPlain() || matrix_.rows() == 0) return 0;
     const double plain_bytes = PlainBytes();
-    double bytes = JoinTables() ? LeastBytes() : plain_bytes;
-    double planned_bytes = 0;
-    for (const PlannedGroup& part : planned_.parts) planned_bytes += part.bytes;
-    if (!planned_.parts.empty() && bytes > planned_bytes) {
-      double bytes_of_parts = 0;
+    const double plain_cost = ReadCost({.encoding = Encoding::kUncompressed,
+                                        .rows = static_cast<double>(matrix_.rows()),
+                                        .columns = static_cast<double>(planned_.columns.size()),
+                                        .bytes = plain_bytes});
+    double cost = JoinTables() ? LeastCost(plain_bytes, plain_cost) : plain_cost;
+    double planned_cost = 0;
+    for (const PlannedGroup& part : planned_.parts) planned_cost += part.cost;
+    if (!planned_.parts.empty() && cost > planned_cost) {
+      double cost_of_parts = 0;
       for (const PlannedGroup& part : planned_.parts) {
         parts_.push_back(Part(part));
-        bytes_of_parts += parts_.back().Choose();
+        cost_of_parts += parts_.back().Choose();
       }
-      if (bytes_of_parts < bytes)
-        bytes = bytes_of_parts;
+      if (cost_of_parts < cost)
+        cost = cost_of_parts;
       else
         parts_.clear();
     }
     if (!parts_.empty())
       blocks_ = {};
-    else if (bytes >= plain_bytes)
-      is_plain_ = true, bytes = plain_bytes;
-    return bytes;
+    else if (cost >= plain_cost)
+      is_plain_ = true, cost = plain_cost;
+    return cost;
   }
 
   // Calls visit(maker) for those whose groups are made: this one, or its parts.
@@ -236,21 +245,38 @@ class GroupMaker {
     return rows * sizeof(int64_t) + entries * static_cast<double>(sizeof(T) + sizeof(int32_t));
   }
 
-  // Counts the tuples, and chooses the encoding that takes the fewest bytes; returns them.
-  double LeastBytes() {
+  // Counts the tuples, and chooses the encoding that costs least to read; returns that cost. Groups that are
+  // no smaller than their cells are none.
+  double LeastCost(double plain_bytes, double plain_cost) {
     Count();
     const auto tuples = static_cast<double>(table_->size());
     const auto rows = static_cast<double>(matrix_.rows());
+    const auto width = static_cast<double>(planned_.columns.size());
     const double code_bytes = CodeBits(table_->size()) / 8.0;
     const double exceptions = rows - static_cast<double>(*std::max_element(counts_.begin(), counts_.end()));
-    double least = rows * code_bytes;
-    encoding_ = Encoding::kDenseCodes;
-    const double of_default = exceptions * (code_bytes + sizeof(uint16_t)) + rows / kSegmentRows * 8;
-    if (of_default < least) least = of_default, encoding_ = Encoding::kDefault;
-    const double of_runs = static_cast<double>(runs_) * (code_bytes + sizeof(int64_t));
-    if (of_runs < least) least = of_runs, encoding_ = Encoding::kRuns;
-    if (tuples == 1) least = 0;
-    return least + tuples * static_cast<double>(planned_.columns.size() * sizeof(T));
+    double least = plain_cost;
+    const auto offer = [&](Encoding encoding, double bytes, double count) {
+      bytes += tuples * width * static_cast<double>(sizeof(T));
+      const double cost = ReadCost({.encoding = encoding,
+                                    .rows = rows,
+                                    .columns = width,
+                                    .tuples = tuples,
+                                    .exceptions = count,
+                                    .bytes = bytes});
+      if (cost >= least || bytes >= plain_bytes) return;
+      least = cost;
+      encoding_ = encoding;
+    };
+    if (tuples == 1) {
+      offer(Encoding::kConstant, 0, 0);
+      return least;
+    }
+    offer(Encoding::kDenseCodes, rows * code_bytes, 0);
+    offer(Encoding::kDefault, exceptions * (code_bytes + sizeof(uint16_t)) + rows / kSegmentRows * 8,
+          exceptions);
+    offer(Encoding::kRuns, static_cast<double>(runs_) * (code_bytes + sizeof(int64_t)),
+          static_cast<double>(runs_));
+    return least;
   }
 
   // Sorts the tuples.

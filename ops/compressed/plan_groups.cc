@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <bit>
 #include <cmath>
+#include <limits>
 #include <queue>
 #include <utility>
 
@@ -11,6 +12,7 @@
 #include "ops/base/parallel.h"
 #include "ops/cells/tuple_tables.h"
 #include "ops/compressed/distinct.h"
+#include "ops/compressed/read_cost.h"
 
 namespace heddle::ops {
 namespace {
@@ -100,7 +102,7 @@ class Pairs {
   Numbers numbers_;
 };
 
-// The smallest encoding for what the sample tells of a group.
+// The encoding that costs least for what the sample tells of a group.
 class Estimator {
  public:
   Estimator(const Matrix& matrix, int64_t sampled, double entries_per_cell)
@@ -124,8 +126,9 @@ class Estimator {
     PlannedGroup& group = candidate->planned;
     group.columns = candidate->columns;
     group.tuples = EstimateDistinct(FrequenciesOf(counts), row_count_);
-    group.encoding = Encoding::kUncompressed;
     group.bytes = PlainBytes(width);
+    group.cost = std::numeric_limits<double>::max();
+    Offer(&group, Encoding::kUncompressed, group.bytes);
     if (counts.size() == 1) {
       Offer(&group, candidate->zero == 0 ? Encoding::kEmpty : Encoding::kConstant,
             candidate->zero == 0 ? 0 : width * cell_bytes_);
@@ -137,9 +140,10 @@ class Estimator {
     const double frequent = static_cast<double>(*std::max_element(counts.begin(), counts.end())) / sampled_;
     const double exceptions = rows_ * (1 - frequent);
     Offer(&group, Encoding::kDefault,
-          exceptions * (code_bytes + sizeof(uint16_t)) + rows_ / kSegmentRows * sizeof(int64_t) + dictionary);
+          exceptions * (code_bytes + sizeof(uint16_t)) + rows_ / kSegmentRows * sizeof(int64_t) + dictionary,
+          exceptions);
     const double runs = 1 + (rows_ - 1) * changes / sampled_;
-    Offer(&group, Encoding::kRuns, runs * (code_bytes + sizeof(int64_t)) + dictionary);
+    Offer(&group, Encoding::kRuns, runs * (code_bytes + sizeof(int64_t)) + dictionary, runs);
   }
 
   double PlainBytes(double width) const {
@@ -148,10 +152,19 @@ class Estimator {
   }
 
  private:
-  static void Offer(PlannedGroup* group, Encoding encoding, double bytes) {
-    if (bytes >= group->bytes) return;
+  void Offer(PlannedGroup* group, Encoding encoding, double bytes, double exceptions = 0) const {
+    const double plain = PlainBytes(static_cast<double>(group->columns.size()));
+    const double cost = ReadCost({.encoding = encoding,
+                                  .rows = rows_,
+                                  .columns = static_cast<double>(group->columns.size()),
+                                  .tuples = group->tuples,
+                                  .exceptions = exceptions,
+                                  .bytes = bytes});
+    // Groups that are no smaller than their cells are none.
+    if (cost >= group->cost || (encoding != Encoding::kUncompressed && bytes >= plain)) return;
     group->encoding = encoding;
     group->bytes = bytes;
+    group->cost = cost;
   }
 
   double rows_;
@@ -257,21 +270,21 @@ bool NeedsAllBits(const Candidate& a, const Candidate& b) {
 }
 
 double Saved(const Candidate& a, const Candidate& b, const Candidate& joined) {
-  return a.planned.bytes + b.planned.bytes - joined.planned.bytes;
+  return a.planned.cost + b.planned.cost - joined.planned.cost;
 }
 
-// Groups that a join makes no smaller: what has no codes needs none.
+// Groups that a join makes no cheaper: what has no codes needs none.
 bool MayJoin(const Candidate& candidate) {
   return candidate.planned.encoding != Encoding::kUncompressed &&
          candidate.planned.encoding != Encoding::kEmpty;
 }
 
-// Joins the two smallest groups again and again, until `least` are left or nothing is saved any more.
+// Joins the two cheapest groups again and again, until `least` are left or nothing is saved any more.
 Status JoinByQueue(std::vector<Candidate>* groups, size_t least, const Estimator& estimator,
                    const KernelContext& context) {
   const auto order = [&](size_t a, size_t b) {
-    const double left = (*groups)[a].planned.bytes;
-    const double right = (*groups)[b].planned.bytes;
+    const double left = (*groups)[a].planned.cost;
+    const double right = (*groups)[b].planned.cost;
     return left != right ? left > right : (*groups)[a].columns > (*groups)[b].columns;
   };
   std::priority_queue<size_t, std::vector<size_t>, decltype(order)> queue(order);
@@ -287,7 +300,7 @@ Status JoinByQueue(std::vector<Candidate>* groups, size_t least, const Estimator
     const size_t b = queue.top();
     Candidate joined = Join((*groups)[a], (*groups)[b], estimator);
     if (Saved((*groups)[a], (*groups)[b], joined) <= 0) {
-      ++in_vain;  // The smaller one stays as it is; the other may find a better partner.
+      ++in_vain;  // The cheaper one stays as it is; the other may find a better partner.
       continue;
     }
     queue.pop();
@@ -371,6 +384,7 @@ void MergeUncompressed(std::vector<Candidate>* groups) {
     first->planned.columns.insert(first->planned.columns.end(), group.planned.columns.begin(),
                                   group.planned.columns.end());
     first->planned.bytes += group.planned.bytes;
+    first->planned.cost += group.planned.cost;
     group.planned.columns.clear();
   }
   if (first != nullptr) std::sort(first->planned.columns.begin(), first->planned.columns.end());
@@ -396,6 +410,7 @@ std::vector<int64_t> SampledRows(int64_t rows) {
 Result<CompressionPlan> PlanCompression(const Matrix& matrix, const KernelContext& context) {
   CompressionPlan plan;
   plan.plain_bytes = static_cast<double>(matrix.bytes());
+  plan.plain_cost = PlainReadCost(plan.plain_bytes, static_cast<double>(matrix.stored()), matrix.IsSparse());
   if (matrix.columns() == 0) return plan;
   if (matrix.rows() == 0) {
     plan.groups.resize(1);
@@ -424,6 +439,7 @@ Result<CompressionPlan> PlanCompression(const Matrix& matrix, const KernelContex
   });
   for (Candidate& group : groups) {
     plan.bytes += group.planned.bytes;
+    plan.cost += group.planned.cost;
     plan.groups.push_back(std::move(group.planned));
   }
   return plan;

@@ -16,17 +16,19 @@ struct PlannedGroup {
   Encoding encoding = Encoding::kUncompressed;
   double tuples = 0;  ///< Distinct ones, estimated.
   double bytes = 0;   ///< Of the group, estimated.
+  double cost = 0;    ///< To read it once in products (ops/compressed/read_cost.h).
   /// The two groups that were joined to it; none of a group that was not joined.
   std::vector<PlannedGroup> parts;
 };
 
 struct CompressionPlan {
-  std::vector<PlannedGroup> groups;  ///< By their first columns.
-  double bytes = 0;                  ///< Of all groups.
-  double plain_bytes = 0;            ///< Of the matrix as it is.
-  /// Groups that save less than a tenth are not worth a look-up for each cell.
-  bool PaysWith(double group_bytes) const { return group_bytes < 0.9 * plain_bytes; }
-  bool Pays() const { return PaysWith(bytes); }
+  std::vector<PlannedGroup> groups;        ///< By their first columns.
+  double bytes = 0, cost = 0;              ///< Of all groups.
+  double plain_bytes = 0, plain_cost = 0;  ///< Of the matrix as it is.
+  /// What takes nearly as long to read is left alone: look-ups of other operators than products cost more.
+  bool Pays() const { return cost < 0.75 * plain_cost; }
+  /// Whether groups that were made, of such a cost, are better than the cells.
+  bool PaysWith(double group_cost) const { return group_cost < 0.9 * plain_cost; }
 };
 
 /// Rows of a matrix that a plan is made from: all of them where there are few, else a hundredth, at least
@@ -34,10 +36,10 @@ struct CompressionPlan {
 /// same plan.
 std::vector<int64_t> SampledRows(int64_t rows);
 
-/// Which columns of a dense or CSR matrix are to be stored together, and how, so that it takes the fewest
-/// bytes: distinct tuples by EstimateDistinct, runs by neighbours of the sampled rows; columns are joined as
-/// long as it saves bytes, by a queue of the smallest groups while they are many, then the pair that saves
-/// most. Reads the sampled rows alone. Cancelled().
+/// Which columns of a dense or CSR matrix are to be stored together, and how, so that it costs least to read:
+/// distinct tuples by EstimateDistinct, runs by neighbours of the sampled rows; columns are joined as long as
+/// it saves, by a queue of the cheapest groups while they are many, then the pair that saves most. Reads the
+/// sampled rows alone. Cancelled().
 /// Source: Elgohary et al., VLDB 2016, sections 4.1-4.3; Baunsgaard and Boehm, SIGMOD 2023, section 4.
 Result<CompressionPlan> PlanCompression(const Matrix& matrix, const KernelContext& context);
 

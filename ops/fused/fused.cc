@@ -8,10 +8,12 @@
 #include "core/environment/clock.h"
 #include "ops/base/stages.h"
 #include "ops/catalog.h"
+#include "ops/cells/stored_inputs.h"
 #include "ops/fused/fused_columns.h"
 #include "ops/fused/program/region_walk.h"
 #include "ops/fused/program/tile_program.h"
 #include "ops/fused/run/run_dictionaries.h"
+#include "ops/fused/run/run_operators.h"
 #include "ops/fused/run/run_tiles.h"
 #include "ops/fused/run/tile_inputs.h"
 
@@ -325,8 +327,8 @@ Result<Value> RunFused(const KernelCall& call) {
   return result;
 }
 
-// Where dictionaries are enough, or tiles decode the rows of all compressed inputs; else the operator runs on
-// decoded pieces.
+// Where dictionaries or codes are enough, or tiles decode the rows of all compressed inputs; else the
+// operator runs on decoded pieces.
 Result<std::optional<Value>> RunFusedCompressed(const KernelCall& call) {
   HEDDLE_ASSIGN_OR_RETURN(const std::shared_ptr<const TileProgram> program, ProgramOf(call.node));
   bool decodes = false;
@@ -335,7 +337,8 @@ Result<std::optional<Value>> RunFusedCompressed(const KernelCall& call) {
     decodes = DecodesRows(*program, i, call.inputs[i]->matrix());
     if (!decodes) break;
   }
-  if (!decodes && !RunsOnDictionaries(*program, call)) return std::optional<Value>();
+  if (!decodes && !RunsOnDictionaries(*program, call) && !RunsByOperators(*program, call))
+    return std::optional<Value>();
   HEDDLE_ASSIGN_OR_RETURN(Value result, RunFused(call));
   return std::optional<Value>(std::move(result));
 }
@@ -394,36 +397,34 @@ constexpr StagedForm kParts = {
 constexpr StagedForm kPartsOfSeveral = {
     .stages = kReductionStages, .units = FusedUnits, .run = RunPartOfFused};
 
-// Rows of compressed inputs are decoded by tiles, or before the first one.
-constexpr auto kAnyStorage = static_cast<Storages>(static_cast<unsigned>(Storages::kDenseAndCsr) |
-                                                   1U << static_cast<unsigned>(Storage::kColumnGroups));
-
-constexpr Operator kOperators[] = {{.name = "fused",
-                                    .parameters = "x",
-                                    .min_inputs = 1,
-                                    .max_inputs = -1,
-                                    .infer = InferFused,
-                                    .row_rule = FusedRowRule,
-                                    .input_use = FusedInputUse,
-                                    .staged = &kParts,
-                                    .cost = FusedCost,
-                                    .run = RunFused,
-                                    .run_compressed = RunFusedCompressed,
-                                    .takes_singles = TakesAnySingles},
-                                   {.name = "fusedSeveral",
-                                    .parameters = "x",
-                                    .min_inputs = 1,
-                                    .max_inputs = -1,
-                                    .results = -1,
-                                    .infer_several = InferSeveralFused,
-                                    .row_rule = FusedRowRule,
-                                    .reduces = FusedReduces,
-                                    .input_use = FusedInputUse,
-                                    .staged = &kPartsOfSeveral,
-                                    .cost = FusedCost,
-                                    .run_several = RunSeveralFused,
-                                    .takes_singles = TakesAnySingles,
-                                    .storages = kAnyStorage}};
+constexpr Operator kOperators[] = {
+    {.name = "fused",
+     .parameters = "x",
+     .min_inputs = 1,
+     .max_inputs = -1,
+     .infer = InferFused,
+     .row_rule = FusedRowRule,
+     .input_use = FusedInputUse,
+     .staged = &kParts,
+     .cost = FusedCost,
+     .run = RunFused,
+     .run_compressed = RunFusedCompressed,
+     .takes_singles = TakesAnySingles},
+    {.name = "fusedSeveral",
+     .parameters = "x",
+     .min_inputs = 1,
+     .max_inputs = -1,
+     .results = -1,
+     .infer_several = InferSeveralFused,
+     .row_rule = FusedRowRule,
+     .reduces = FusedReduces,
+     .input_use = FusedInputUse,
+     .staged = &kPartsOfSeveral,
+     .cost = FusedCost,
+     .run_several = RunSeveralFused,
+     .takes_singles = TakesAnySingles,
+     // Rows of compressed inputs are decoded by tiles, or before the first one.
+     .storages = kAnyStorage}};
 
 }  // namespace
 

@@ -16,6 +16,7 @@
 #include "ops/base/machine_constants.h"
 #include "ops/base/parallel.h"
 #include "ops/catalog.h"
+#include "ops/cells/stored_inputs.h"
 #include "ops/fused/by_operators.h"
 #include "ops/fused/fused.h"
 
@@ -283,6 +284,7 @@ extern constexpr Operator kPhased = {.name = "phased",
                                      .cost = PhasedCost,
                                      .run_several = RunPhased,
                                      .takes_singles = TakesAnySingles,
+                                     .storages = kAnyStorage,
                                      .working_bytes = PhasedWorkingBytes};
 
 }  // namespace heddle::ops

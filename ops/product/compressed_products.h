@@ -29,6 +29,13 @@ Result<std::optional<Value>> MultiplyByCompressed(const KernelCall& call);
 bool MultipliesByColumns(const Matrix& x, int64_t k);
 /// X %*% M with the chains of docs/numerics.md, in that way; `out` is row-major.
 void MultiplyByColumns(const Matrix& x, const Matrix& m, const KernelContext& context, double* out);
+/// Whether t(X) %*% W with k <= 8 columns of W in panels of `height` rows is faster with several panels side
+/// by side than by tiles of rows. X has rows [first, last) of all.
+bool AddsByPanels(const Matrix& x, int64_t k, int64_t first, int64_t last, int64_t height);
+/// The tree nodes of t(X) %*% W in that way, with the chains of docs/numerics.md: column j of X with column c
+/// of W is at c * step + j of a payload of `reduction`, whose other places are zeros.
+Result<Matrix> AddByPanels(const Matrix& x, const Matrix& w, int64_t first, int64_t last, int64_t height,
+                           int64_t step, Reduction reduction);
 /// t(X) %*% X by products of columns of bytes (simd/product/byte_products.h), or nothing where sums are not
 /// exact, or columns span so many units that it takes longer than the product of doubles.
 Result<std::optional<Value>> MultiplyByteColumns(const KernelCall& call, const TransposedOrder& order);
@@ -47,6 +54,8 @@ bool AddExactlyWith(const ExactUnits& units, const Matrix& cells, double terms);
 /// <= 8 columns c of dense Y.
 void AddWeights(const Matrix& x, const Matrix& y, int64_t begin, int64_t end, const KernelContext& context,
                 double* cells);
+/// Whether AddWeights takes less time than chains in panels of `height` rows. X has rows [first, last) of all.
+bool AddsFewWeights(const Matrix& x, int64_t k, int64_t first, int64_t last, int64_t height);
 /// The first row of this call's X among all rows.
 int64_t FirstRowOf(const KernelCall& call);
 /// The result of a call of t(X) %*% Y all of whose sums are exact: n x k cells, or in phase kPartial tree

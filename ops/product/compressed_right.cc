@@ -23,8 +23,12 @@ struct TileRoom {
 // Sums of rows [first, last) in leaves of `height` rows, as tree nodes: place c * n + j of a payload.
 Result<Matrix> NodesOfTiles(const Matrix& x, const Matrix& weights, int64_t first, int64_t last,
                             int64_t height, const KernelContext& context) {
+  const int64_t n = x.columns(), k = weights.columns();
+  if (AddsByPanels(x, k, first, last, height))
+    return AddByPanels(x, weights, first, last, height, n,
+                       {.width = k * n, .leaf_cells = height * n + 1, .cancelled = context.cancelled});
   const TileDecoder<double> decoder(x);
-  const int64_t n = x.columns(), k = weights.columns(), padded = CeilDivide(n, 8) * 8;
+  const int64_t padded = CeilDivide(n, 8) * 8;
   const int64_t tile = TileDecoder<double>::RowsOfTile(n);
   const Reduction reduction{.width = k * n, .leaf_cells = height * n + 1, .cancelled = context.cancelled};
   const int64_t begin = first == last ? 0 : first / height;
@@ -90,7 +94,13 @@ Result<std::optional<Value>> MultiplyByCompressed(const KernelCall& call) {
     HEDDLE_ASSIGN_OR_RETURN(weights, Turned(left));
   }
   const int64_t rows = is_transposed && call.phase != Phase::kWhole ? call.total_rows : x.rows();
-  const bool is_exact = AddExactlyWith(UnitsOfGroups(x.groups()), weights, static_cast<double>(rows));
+  const int64_t first = is_transposed ? FirstRowOf(call) : 0;
+  const int64_t all_rows = call.input_infos[0].shape.IsKnown() ? call.input_infos[0].shape.rows : k;
+  const int64_t height = is_transposed                        ? TransposedOrder(call, rows, k, n).height
+                         : SplitsInner(all_rows, x.rows(), n) ? Granule(x.rows())
+                                                              : x.rows();
+  const bool is_exact = AddsFewWeights(x, k, first, first + x.rows(), height) &&
+                        AddExactlyWith(UnitsOfGroups(x.groups()), weights, static_cast<double>(rows));
   const bool skips = SkipsZeros(call, 1) && !simd::AllFinite(weights.data(), weights.cells());
   if (!is_exact && (n > kMostTileColumns || skips)) return std::optional<Value>();
   if (is_transposed) {
@@ -102,9 +112,8 @@ Result<std::optional<Value>> MultiplyByCompressed(const KernelCall& call) {
                               }));
       return std::optional<Value>(std::move(result));
     }
-    const int64_t first = FirstRowOf(call);
     HEDDLE_ASSIGN_OR_RETURN(Matrix nodes,
-                            NodesOfTiles(x, weights, first, first + x.rows(), order.height, call.context));
+                            NodesOfTiles(x, weights, first, first + x.rows(), height, call.context));
     if (call.phase == Phase::kPartial) return std::optional<Value>(std::move(nodes));
     return OfRoot(nodes, k, n);
   }
@@ -114,8 +123,6 @@ Result<std::optional<Value>> MultiplyByCompressed(const KernelCall& call) {
     if (IsCancelled(call.context.cancelled)) return Cancelled("cancelled");
     return std::optional<Value>(std::move(result));
   }
-  const int64_t all_rows = call.input_infos[0].shape.IsKnown() ? call.input_infos[0].shape.rows : k;
-  const int64_t height = SplitsInner(all_rows, x.rows(), n) ? Granule(x.rows()) : x.rows();
   HEDDLE_ASSIGN_OR_RETURN(const Matrix nodes, NodesOfTiles(x, weights, 0, x.rows(), height, call.context));
   return OfRoot(nodes, k, n);
 }

@@ -28,8 +28,8 @@ constexpr int64_t kTaskRows = 1 << 14, kRowsOfTuple = 8;
 // Copies of sums that take turns where there is one weight a row: an addition waits for the one before it to
 // the same place.
 constexpr int64_t kCopies = 4;
-// An addition to the sum of a tuple takes as long as so many cells of tiles.
-constexpr double kCellsOfAddition = 5;
+// An addition to the sum of a tuple takes as long as so many cells of tiles, and of panels side by side.
+constexpr double kCellsOfAddition = 5, kPanelCellsOfAddition = 20;
 // Cells of a result whose payloads the nodes of all leaves may have.
 constexpr int64_t kMostProducts = 1 << 16;
 
@@ -349,6 +349,11 @@ void AddWeights(const Matrix& x, const Matrix& y, int64_t begin, int64_t end, co
   sums.Close(all.data(), cells);
 }
 
+bool AddsFewWeights(const Matrix& x, int64_t k, int64_t first, int64_t last, int64_t height) {
+  const double cells = AddsByPanels(x, k, first, last, height) ? kPanelCellsOfAddition : kCellsOfAddition;
+  return cells * WeightSums(x, k).additions() <= static_cast<double>(x.columns());
+}
+
 Result<std::optional<Value>> MultiplyTransposedCompressed(const KernelCall& call) {
   const Matrix &x = call.inputs[0]->matrix(), &given = call.inputs[1]->matrix();
   if (!x.IsCompressed()) return MultiplyByCompressed(call);
@@ -376,8 +381,9 @@ Result<std::optional<Value>> MultiplyTransposedCompressed(const KernelCall& call
   HEDDLE_ASSIGN_OR_RETURN(y, Widen(y));
   // Nodes of other ranks may have lanes that are not exact, which these would be added to.
   const bool may_be_exact = order.accumulation != Accumulation::kLanes || call.phase == Phase::kWhole;
-  const bool pays = kCellsOfAddition * WeightSums(x, order.k).additions() <= static_cast<double>(x.columns());
-  if (may_be_exact && pays && AddExactlyWith(UnitsOfGroups(x.groups()), y, static_cast<double>(rows))) {
+  const int64_t first = FirstRowOf(call);
+  if (may_be_exact && AddsFewWeights(x, order.k, first, first + x.rows(), order.height) &&
+      AddExactlyWith(UnitsOfGroups(x.groups()), y, static_cast<double>(rows))) {
     HEDDLE_ASSIGN_OR_RETURN(Value result,
                             ExactSums(call, order, [&](int64_t begin, int64_t end, double* cells) {
                               AddWeights(x, y, begin, end, call.context, cells);
@@ -388,7 +394,11 @@ Result<std::optional<Value>> MultiplyTransposedCompressed(const KernelCall& call
       (SkipsZeros(call) && !simd::AllFinite(y.data(), y.cells())))
     return std::optional<Value>();
   Matrix nodes;
-  if (HoldsSingles(x)) {
+  if (order.accumulation == Accumulation::kVectors &&
+      AddsByPanels(x, order.k, first, first + x.rows(), order.height)) {
+    HEDDLE_ASSIGN_OR_RETURN(
+        nodes, AddByPanels(x, y, first, first + x.rows(), order.height, order.padded, order.reduction));
+  } else if (HoldsSingles(x)) {
     HEDDLE_ASSIGN_OR_RETURN(nodes, AddTiles<float>(call, x, y, order));
   } else {
     HEDDLE_ASSIGN_OR_RETURN(nodes, AddTiles<double>(call, x, y, order));

@@ -146,11 +146,10 @@ std::string WhyByCells(const Matrix& encoded, Format format, const Scalar* reads
     *plain_bytes = encoded.cells() * static_cast<int64_t>(sizeof(double));
   }
   if (std::string why = WhyTooSmall(*plain_bytes, reads); !why.empty()) return why;
-  CompressionPlan plan;
-  plan.plain_bytes = static_cast<double>(*plain_bytes);
-  const auto bytes = static_cast<double>(groups.bytes());
-  return plan.PaysWith(bytes) ? ""
-                              : fmt::format("it would take {:.2f} of its bytes", bytes / plan.plain_bytes);
+  constexpr double kMostShare = 0.9;  // Of its bytes.
+  const double share =
+      static_cast<double>(groups.bytes()) / static_cast<double>(std::max<int64_t>(*plain_bytes, 1));
+  return share < kMostShare ? "" : fmt::format("it would take {:.2f} of its bytes", share);
 }
 
 }  // namespace heddle::ops

@@ -31,6 +31,8 @@ const Matrix* CompressedInput(const TileProgram& program, const KernelCall& call
   for (size_t i = 0; i < call.inputs.size(); ++i) {
     const BodyRole role = program.roles.inputs[i];
     if (role == BodyRole::kScalar || role == BodyRole::kUnused) continue;
+    // Row vectors, if the body is to run (CellNodes).
+    if (role == BodyRole::kWhole) continue;
     if (role != BodyRole::kRows || found != nullptr || !call.inputs[i]->matrix().IsCompressed())
       return nullptr;
     found = &call.inputs[i]->matrix();
@@ -38,7 +40,12 @@ const Matrix* CompressedInput(const TileProgram& program, const KernelCall& call
   return found;
 }
 
-// Which nodes of a body are X, or cell-wise values of nothing but such ones and scalars.
+bool HasRowVectors(const TileProgram& program) {
+  const std::vector<BodyRole>& inputs = program.roles.inputs;
+  return std::find(inputs.begin(), inputs.end(), BodyRole::kWhole) != inputs.end();
+}
+
+// Which nodes of a body are X, or cell-wise values of nothing but such ones, scalars and row vectors.
 class CellNodes {
  public:
   CellNodes(const BodyView& view, const Shape& shape) : view_(view), shape_(shape) {}
@@ -54,10 +61,23 @@ class CellNodes {
     const Node& node = view_.node(id);
     if (!view_.IsRows(id) || node.info.format != Format::kDense || node.info.shape != shape_) return false;
     if (view_.IsInput(id)) return true;
-    return RowUseOf(node) == RowUse::kCells &&
-           std::all_of(node.inputs.begin(), node.inputs.end(), [&](NodeId input) {
-             return input == kNoNode || view_.node(input).info.IsScalar() || Has(input);
-           });
+    if (RowUseOf(node) != RowUse::kCells) return false;
+    for (size_t i = 0; i < node.inputs.size(); ++i) {
+      const NodeId input = node.inputs[i];
+      if (input != kNoNode && !view_.node(input).info.IsScalar() && !Has(input) &&
+          !(i > 0 && IsRowVector(node, input)))
+        return false;
+    }
+    return true;
+  }
+
+  // One whose cells the operator repeats for every row of dictionaries, too.
+  bool IsRowVector(const Node& node, NodeId input) const {
+    const Operator* const op = FindOperator(node.op);
+    const ValueInfo& info = view_.node(input).info;
+    return view_.IsInput(input) && !view_.IsRows(input) && info.format == Format::kDense &&
+           info.shape == Shape{1, shape_.columns} && shape_.columns > 1 && shape_.rows > 1 &&
+           op->run_compressed != nullptr && !op->may_fail;
   }
 
   const BodyView& view_;
@@ -160,41 +180,92 @@ bool RunsOnDictionaries(const TileProgram& program, const KernelCall& call) {
                      [&](NodeId root) { return nodes.Has(root) || AggregatesCells(view, root, &nodes); });
 }
 
+namespace {
+
+// Cell-wise values of X, which share its codes.
+class ValuesOfCells {
+ public:
+  ValuesOfCells(const TileProgram& program, const KernelCall& call)
+      : program_(program), call_(call), view_(program), x_(*CompressedInput(program, call)) {}
+
+  Result<const Value*> Get(NodeId id) {
+    if (const auto found = made_.find(id); found != made_.end()) return &found->second;
+    if (view_.IsInput(id)) return call_.inputs[static_cast<size_t>(BodyView::InputPosition(view_.node(id)))];
+    HEDDLE_ASSIGN_OR_RETURN(Value value, HasRowVectors(program_) ? OfOperator(id) : OfDictionaries(id));
+    return &(made_[id] = std::move(value));
+  }
+
+ private:
+  // A row vector has another cell for each column of a dictionary: the operators take them apart.
+  Result<Value> OfOperator(NodeId id) {
+    const Node& node = view_.node(id);
+    if (node.Is("literal")) return Value(*node.FindAttribute("value"));
+    std::vector<const Value*> inputs;
+    std::vector<ValueInfo> infos;
+    for (const NodeId input : node.inputs) {
+      HEDDLE_ASSIGN_OR_RETURN(const Value* const value, input == kNoNode ? nullptr : Get(input));
+      inputs.push_back(value);
+      infos.push_back(input == kNoNode ? ValueInfo() : view_.node(input).info);
+    }
+    const int64_t first = call_.phase == Phase::kPartial ? call_.row_begin : 0;
+    Value result;
+    HEDDLE_RETURN_IF_ERROR(CatalogKernels().Run({.node = node,
+                                                 .phase = Phase::kWhole,
+                                                 .inputs = inputs,
+                                                 .input_infos = infos,
+                                                 .row_begin = first,
+                                                 .row_end = first + x_.rows(),
+                                                 .total_rows = program_.roles.rows,
+                                                 .context = call_.context},
+                                                {&result, 1}));
+    return result;
+  }
+
+  // The body on the dictionaries, as if they were some of the rows.
+  Result<Value> OfDictionaries(NodeId id) {
+    if (cells_.matrix().cells() == 0) {
+      HEDDLE_ASSIGN_OR_RETURN(Matrix tuples, dictionaries_.Cells());
+      cells_ = Value(std::move(tuples));
+    }
+    std::vector<const Value*> inputs(call_.inputs.begin(), call_.inputs.end());
+    for (size_t i = 0; i < inputs.size(); ++i)
+      if (program_.roles.inputs[i] == BodyRole::kRows) inputs[i] = &cells_;
+    KernelCall on_tuples = call_;
+    on_tuples.phase = Phase::kWhole;
+    on_tuples.inputs = inputs;
+    HEDDLE_ASSIGN_OR_RETURN(const Matrix of_tuples,
+                            BodyRows(program_, on_tuples).Get(id, 0, cells_.matrix().rows()));
+    HEDDLE_ASSIGN_OR_RETURN(Matrix all, dictionaries_.With(of_tuples));
+    return Value(std::move(all));
+  }
+
+  const TileProgram& program_;
+  const KernelCall& call_;
+  const BodyView view_;
+  const Matrix& x_;
+  const Dictionaries dictionaries_{x_};
+  Value cells_{Matrix()};  // Of the dictionaries.
+  std::map<NodeId, Value> made_;
+};
+
+}  // namespace
+
 Status RunDictionaries(const TileProgram& program, const KernelCall& call, std::span<Value> results) {
   const Graph& body = program.fused.body;
   const Matrix& x = *CompressedInput(program, call);
-  const Dictionaries dictionaries(x);
-  HEDDLE_ASSIGN_OR_RETURN(Matrix tuples, dictionaries.Cells());
-  const int64_t rows = tuples.rows();
-  // The body on the dictionaries, as if they were some of the rows.
-  const Value cells(std::move(tuples));
-  std::vector<const Value*> inputs(call.inputs.begin(), call.inputs.end());
-  for (size_t i = 0; i < inputs.size(); ++i)
-    if (program.roles.inputs[i] == BodyRole::kRows) inputs[i] = &cells;
-  KernelCall on_tuples = call;
-  on_tuples.phase = Phase::kWhole;
-  on_tuples.inputs = inputs;
-  const BodyRows values(program, on_tuples);
   const BodyView view(program);
-  std::map<NodeId, Value> made;
-  const auto value_of = [&](NodeId id) -> Result<const Value*> {
-    if (const auto found = made.find(id); found != made.end()) return &found->second;
-    if (view.IsInput(id)) return &(made[id] = Value(x));
-    HEDDLE_ASSIGN_OR_RETURN(const Matrix of_tuples, values.Get(id, 0, rows));
-    HEDDLE_ASSIGN_OR_RETURN(Matrix all, dictionaries.With(of_tuples));
-    return &(made[id] = Value(std::move(all)));
-  };
+  ValuesOfCells values(program, call);
   const bool whole = call.phase == Phase::kWhole;
   for (size_t i = 0; i < program.fused.roots.size(); ++i) {
     const NodeId root = program.fused.roots[i];
     const Node& node = body[root];
     const Operator* const op = FindOperator(node.op);
     if (view.IsInput(root) || op->aggregate == nullptr) {
-      HEDDLE_ASSIGN_OR_RETURN(const Value* const value, value_of(root));
+      HEDDLE_ASSIGN_OR_RETURN(const Value* const value, values.Get(root));
       results[i] = *value;
       continue;
     }
-    HEDDLE_ASSIGN_OR_RETURN(const Value* const operand, value_of(node.inputs[0]));
+    HEDDLE_ASSIGN_OR_RETURN(const Value* const operand, values.Get(node.inputs[0]));
     HEDDLE_RETURN_IF_ERROR(CatalogKernels().Run({.node = node,
                                                  .phase = call.phase,
                                                  .inputs = {&operand, 1},

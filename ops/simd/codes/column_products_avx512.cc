@@ -6,62 +6,109 @@
 namespace heddle::ops::simd {
 namespace {
 
-__attribute__((always_inline)) inline void Add(__m512d cells, __m512d factor, double* sums) {
-  _mm512_storeu_pd(sums, _mm512_fmadd_pd(cells, factor, _mm512_loadu_pd(sums)));
+// Calls eight(i) for the cells of eight rows, one(i) for that of one.
+template <int kColumns, typename Eight, typename One>
+__attribute__((always_inline)) inline void AddRows(int64_t count, const ColumnChains& chains,
+                                                   const Eight& eight, const One& one) {
+  __m512d factors[kColumns];
+  for (int c = 0; c < kColumns; ++c) factors[c] = _mm512_set1_pd(chains.factors[c]);
+  int64_t i = 0;
+  for (; i + 8 <= count; i += 8) {
+    const __m512d cells = eight(i);
+#pragma GCC unroll 8
+    for (int c = 0; c < kColumns; ++c) {
+      double* const to = chains.sums + c * chains.stride + i;
+      _mm512_storeu_pd(to, _mm512_fmadd_pd(cells, factors[c], _mm512_loadu_pd(to)));
+    }
+  }
+  for (; i < count; ++i) {
+    const double cell = one(i);
+    for (int c = 0; c < kColumns; ++c) {
+      double* const to = chains.sums + c * chains.stride + i;
+      *to = __builtin_fma(cell, chains.factors[c], *to);
+    }
+  }
 }
 
-template <typename Code, typename Load>
-__attribute__((always_inline)) inline void MultiplyCodes(const Code* codes, int64_t count,
-                                                         const double* cells, double factor, double* sums,
-                                                         const Load& load) {
-  const __m512d factors = _mm512_set1_pd(factor);
-  int64_t i = 0;
-  for (; i + 8 <= count; i += 8)
-    Add(_mm512_mask_i64gather_pd(_mm512_setzero_pd(), 0xff, load(codes + i), cells, sizeof(double)), factors,
-        sums + i);
-  for (; i < count; ++i) sums[i] = __builtin_fma(cells[codes[i]], factor, sums[i]);
+template <typename Eight, typename One>
+__attribute__((always_inline)) inline void Add(int64_t count, const ColumnChains& chains, const Eight& eight,
+                                               const One& one) {
+  switch (chains.k) {
+    case 1: return AddRows<1>(count, chains, eight, one);
+    case 2: return AddRows<2>(count, chains, eight, one);
+    case 3: return AddRows<3>(count, chains, eight, one);
+    case 4: return AddRows<4>(count, chains, eight, one);
+    case 5: return AddRows<5>(count, chains, eight, one);
+    case 6: return AddRows<6>(count, chains, eight, one);
+    case 7: return AddRows<7>(count, chains, eight, one);
+    default: return AddRows<8>(count, chains, eight, one);
+  }
+}
+
+__attribute__((always_inline)) inline __m512i Load(const uint8_t* codes) {
+  return _mm512_cvtepu8_epi64(_mm_loadl_epi64(reinterpret_cast<const __m128i*>(codes)));
+}
+__attribute__((always_inline)) inline __m512i Load(const uint16_t* codes) {
+  return _mm512_cvtepu16_epi64(_mm_loadu_si128(reinterpret_cast<const __m128i*>(codes)));
+}
+
+template <typename Code>
+__attribute__((always_inline)) inline void Gather(const Code* codes, int64_t count, const double* cells,
+                                                  const ColumnChains& chains) {
+  Add(
+      count, chains,
+      [&](int64_t i) __attribute__((always_inline)) {
+        return _mm512_mask_i64gather_pd(_mm512_setzero_pd(), 0xff, Load(codes + i), cells, sizeof(double));
+      },
+      [&](int64_t i) { return cells[codes[i]]; });
 }
 
 }  // namespace
 
 void MultiplyFourBitsAvx512(const uint8_t* codes, int64_t first, int64_t count, const double* cells,
-                            double factor, double* sums) {
-  const __m512d low = _mm512_loadu_pd(cells), high = _mm512_loadu_pd(cells + 8),
-                factors = _mm512_set1_pd(factor);
+                            const ColumnChains& chains) {
+  const __m512d low = _mm512_loadu_pd(cells), high = _mm512_loadu_pd(cells + 8);
   // A lane finds its code in the lowest four bits; what is above them does not count.
   const __m512i places = _mm512_setr_epi64(0, 4, 8, 12, 16, 20, 24, 28);
-  int64_t i = 0;
-  for (; i + 8 <= count; i += 8) {
-    int32_t eight;
-    __builtin_memcpy(&eight, codes + (first + i) / 2, sizeof(eight));
-    Add(_mm512_permutex2var_pd(low, _mm512_srlv_epi64(_mm512_set1_epi32(eight), places), high), factors,
-        sums + i);
-  }
-  for (; i < count; ++i) {
-    const int64_t code = first + i;
-    sums[i] = __builtin_fma(cells[codes[code / 2] >> (code % 2 * 4) & 15], factor, sums[i]);
-  }
+  Add(
+      count, chains,
+      [&](int64_t i) __attribute__((always_inline)) {
+        int32_t eight;
+        __builtin_memcpy(&eight, codes + (first + i) / 2, sizeof(eight));
+        return _mm512_permutex2var_pd(low, _mm512_srlv_epi64(_mm512_set1_epi32(eight), places), high);
+      },
+      [&](int64_t i) { return cells[codes[(first + i) / 2] >> ((first + i) % 2 * 4) & 15]; });
 }
 
-void MultiplyCodesAvx512(const uint8_t* codes, int64_t count, const double* cells, double factor,
-                         double* sums) {
-  MultiplyCodes(codes, count, cells, factor, sums, [](const uint8_t* eight) {
-    return _mm512_cvtepu8_epi64(_mm_loadl_epi64(reinterpret_cast<const __m128i*>(eight)));
-  });
+void MultiplyCodesAvx512(const uint8_t* codes, int64_t count, const double* cells, int64_t tuples,
+                         const ColumnChains& chains) {
+  if (tuples > kRegisterCells) return Gather(codes, count, cells, chains);
+  const __m512d first = _mm512_loadu_pd(cells), second = _mm512_loadu_pd(cells + 8),
+                third = _mm512_loadu_pd(cells + 16), fourth = _mm512_loadu_pd(cells + 24);
+  const __m512i upper = _mm512_set1_epi64(16);
+  Add(
+      count, chains,
+      [&](int64_t i) __attribute__((always_inline)) {
+        const __m512i eight = Load(codes + i);
+        return _mm512_mask_blend_pd(_mm512_test_epi64_mask(eight, upper),
+                                    _mm512_permutex2var_pd(first, eight, second),
+                                    _mm512_permutex2var_pd(third, eight, fourth));
+      },
+      [&](int64_t i) { return cells[codes[i]]; });
 }
 
-void MultiplyCodesAvx512(const uint16_t* codes, int64_t count, const double* cells, double factor,
-                         double* sums) {
-  MultiplyCodes(codes, count, cells, factor, sums, [](const uint16_t* eight) {
-    return _mm512_cvtepu16_epi64(_mm_loadu_si128(reinterpret_cast<const __m128i*>(eight)));
-  });
+void MultiplyCodesAvx512(const uint16_t* codes, int64_t count, const double* cells,
+                         const ColumnChains& chains) {
+  Gather(codes, count, cells, chains);
 }
 
-void MultiplyCellsAvx512(const double* cells, int64_t step, int64_t count, double factor, double* sums) {
-  const __m512d factors = _mm512_set1_pd(factor), first = _mm512_set1_pd(cells[0]);
-  int64_t i = 0;
-  for (; i + 8 <= count; i += 8) Add(step == 0 ? first : _mm512_loadu_pd(cells + i), factors, sums + i);
-  for (; i < count; ++i) sums[i] = __builtin_fma(cells[i * step], factor, sums[i]);
+void MultiplyCellsAvx512(const double* cells, int64_t step, int64_t count, const ColumnChains& chains) {
+  const __m512d first = _mm512_set1_pd(cells[0]);
+  Add(
+      count, chains,
+      [&](int64_t i)
+          __attribute__((always_inline)) { return step == 0 ? first : _mm512_loadu_pd(cells + i); },
+      [&](int64_t i) { return cells[i * step]; });
 }
 
 void CloseLanesAvx512(const double* lanes, int64_t stride, int64_t count, double* out, int64_t out_step) {

@@ -98,5 +98,11 @@ TEST_F(StoredInputsTest, OperatorsThatTakeOneStorageAreRunOnAny) {
   EXPECT_EQ(tried, 4);
 }
 
+// What holds other operators must not decode what they read by its codes.
+TEST_F(StoredInputsTest, OperatorsOfOthersGetColumnGroups) {
+  for (const char* name : {"phased", "fusedSeveral"})
+    EXPECT_TRUE(Takes(FindOperator(name)->storages, Storage::kColumnGroups)) << name;
+}
+
 }  // namespace
 }  // namespace heddle::ops

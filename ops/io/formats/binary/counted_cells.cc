@@ -11,7 +11,7 @@
 #include "core/values/column_groups.h"
 #include "core/values/panels.h"
 #include "ops/base/parallel.h"
-#include "ops/compressed/tuple_tables.h"
+#include "ops/cells/tuple_tables.h"
 
 namespace heddle::ops {
 namespace {

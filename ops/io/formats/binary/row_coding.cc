@@ -11,7 +11,7 @@
 #include "core/values/column_groups_bytes.h"
 #include "core/values/sizes.h"
 #include "ops/cells/storage.h"
-#include "ops/compressed/tuple_tables.h"
+#include "ops/cells/tuple_tables.h"
 #include "ops/io/formats/binary/binary_layout.h"
 
 namespace heddle::ops {

@@ -71,6 +71,86 @@ INSTANTIATE_TEST_SUITE_P(Awkward, CompressedShapes, ::testing::ValuesIn(kCompres
                            return std::to_string(info.param.rows) + "x" + std::to_string(info.param.columns);
                          });
 
+// Products read codes, and what is between them is an operator of its own.
+TEST_P(CompressedShapes, ProductsAroundNarrowRows) {
+  const auto [m, n] = GetParam();
+  const Stored x(FewDifferent(m, n, Thirds));
+  const Matrix w = Cells(m, 1, 8);
+  for (const int64_t k : {1, 2, 3, 5, 8}) {
+    const Matrix v = Cells(n, k, 7);
+    // k-means: the row sums of a product, and a product of those.
+    ExpectSame(
+        "products around minima", x,
+        [&](BodyBuilder& body, NodeId input) {
+          const NodeId product = body.Op("%*%", {input, body.Input(Value(v))});
+          const NodeId nearest = body.Op("rowMins", {product});
+          const NodeId is_nearest = body.Op("<=", {product, nearest});
+          return std::vector<NodeId>{body.Op("colSums", {is_nearest}), body.Op("t%*%", {is_nearest, input}),
+                                     body.Op("sum", {nearest}), is_nearest};
+        },
+        FusionTemplate::kStitch);
+    // Conjugate gradients: what is computed of a product, and the weights of another one.
+    ExpectSame(
+        "products around a sum", x,
+        [&](BodyBuilder& body, NodeId input) {
+          const NodeId inner =
+              body.Op("+", {body.Op("%*%", {input, body.Input(Value(v))}), body.Literal(Scalar(0.25))});
+          return std::vector<NodeId>{body.Op("sum", {inner}), body.Op("t%*%", {input, inner})};
+        },
+        FusionTemplate::kStitch);
+    // Nothing is between the products, or only before the last one.
+    ExpectSame(
+        "a product of a product", x,
+        [&](BodyBuilder& body, NodeId input) {
+          return std::vector<NodeId>{body.Op("t%*%", {input, body.Op("%*%", {input, body.Input(Value(v))})})};
+        },
+        FusionTemplate::kRow);
+    ExpectSame(
+        "weights alone", x,
+        [&](BodyBuilder& body, NodeId input) {
+          const NodeId weights = body.Op("*", {body.Input(Value(w)), body.Input(Value(Cells(m, 1, 9)))});
+          return std::vector<NodeId>{body.Op("t%*%", {input, weights})};
+        },
+        FusionTemplate::kRow);
+  }
+}
+
+// Squares beside a product, and moments, which are aggregates of X alone.
+TEST_P(CompressedShapes, ProductsAndAggregatesOfTheSameMatrix) {
+  const auto [m, n] = GetParam();
+  if (n > 100) return;
+  const Stored x(FewDifferent(m, n, Thirds));
+  const Matrix y = Cells(m, 2, 9);
+  ExpectSame(
+      "normal equations", x,
+      [&](BodyBuilder& body, NodeId input) {
+        return std::vector<NodeId>{body.Op("t%*%", {input, input}),
+                                   body.Op("t%*%", {input, body.Input(Value(y))})};
+      },
+      FusionTemplate::kStitch);
+  ExpectSame(
+      "moments", x,
+      [&](BodyBuilder& body, NodeId input) {
+        return std::vector<NodeId>{body.Op("colMeans", {input}), body.Op("colVars", {input})};
+      },
+      FusionTemplate::kStitch);
+}
+
+TEST(CompressedCellsTest, CellsWithRowVectorsStayCompressed) {
+  const Matrix cells = FewDifferent(20000, 13, Thirds);
+  const Matrix stored = EncodedMatrix(cells, SingleGroups(13, Encoding::kDenseCodes));
+  BodyBuilder dense, compressed;
+  for (const auto& [body, x] : {std::pair(&dense, cells), std::pair(&compressed, stored)}) {
+    const NodeId input = body->Input(Value(x));
+    const NodeId shifted = body->Op("-", {input, body->Input(Value(Cells(1, 13, 3)))});
+    body->Finish({body->Op("*", {shifted, body->Input(Value(Cells(1, 13, 4)))})});
+  }
+  const Result<std::vector<Value>> actual = compressed.RootsFused(1, 2);
+  ASSERT_TRUE(actual.ok()) << actual.status().ToString();
+  EXPECT_TRUE((*actual)[0].matrix().IsCompressed());
+  EXPECT_TRUE(Matrix::SameCells(dense.RunOneByOne().matrix(), (*actual)[0].matrix()));
+}
+
 TEST_P(CompressedShapes, ChainsOfProducts) {
   const auto [m, n] = GetParam();
   const Stored x(FewDifferent(m, n, Thirds));
