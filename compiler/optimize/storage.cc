@@ -127,11 +127,26 @@ class Reader {
   std::set<std::string> open_;  // Functions whose bodies are being followed.
 };
 
-// Those that a graph reads, by name.
-void AddMatrices(const Graph& graph, std::map<std::string, ValueInfo>* matrices) {
-  for (const Node& node : graph.nodes)
-    if (node.Is("variable") && node.info.IsMatrix()) matrices->insert({node.Text("name"), node.info});
-}
+// Matrices by name, in the order in which they were found.
+class FoundMatrices {
+ public:
+  void Add(const std::string& name, const ValueInfo& info) {
+    if (infos_.insert({name, info}).second) order_.push_back(name);
+  }
+  void AddReadOf(const Graph& graph) {
+    for (const Node& node : graph.nodes)
+      if (node.Is("variable") && node.info.IsMatrix()) Add(node.Text("name"), node.info);
+  }
+  const ValueInfo* Find(const std::string& name) const {
+    const auto info = infos_.find(name);
+    return info == infos_.end() ? nullptr : &info->second;
+  }
+  const std::vector<std::string>& order() const { return order_; }
+
+ private:
+  std::map<std::string, ValueInfo> infos_;
+  std::vector<std::string> order_;
+};
 
 std::string WhyNot(const LoopInput& input) {
   for (const StorageRead& read : input.reads)
@@ -171,26 +186,25 @@ std::vector<StorageRead> ReadsOf(const Program& program, std::span<const Block> 
 
 std::vector<LoopInput> InputsOf(const Program& program, const Block& loop) {
   Names assigned;
-  std::map<std::string, ValueInfo> found;
+  FoundMatrices found;
   ForEachBlock(loop, [&](const Block& block) {
     ForEachAssigned(block, [&](const std::string& name) { assigned.insert(name); });
-    AddMatrices(block.graph, &found);
+    found.AddReadOf(block.graph);
     ForEachCallee(block, [&](const std::string& function, const auto& arguments) {
       const auto callee = program.functions.find(function);
       if (callee == program.functions.end()) return;
-      std::map<std::string, ValueInfo> inside;
-      ForEachBlock(callee->second.body, [&](const Block& inner) { AddMatrices(inner.graph, &inside); });
+      FoundMatrices inside;
+      ForEachBlock(callee->second.body, [&](const Block& inner) { inside.AddReadOf(inner.graph); });
       for (const auto& [parameter, name] : arguments)
-        if (const auto info = inside.find(parameter); info != inside.end())
-          found.insert({name, info->second});
+        if (const ValueInfo* const info = inside.Find(parameter); info != nullptr) found.Add(name, *info);
     });
   });
   std::vector<LoopInput> inputs;
-  for (const auto& [name, info] : found) {
+  for (const std::string& name : found.order()) {
     if (assigned.contains(name)) continue;
     Reader reader(program);
     reader.Follow({&loop, 1}, name, 1);
-    LoopInput input{.variable = name, .info = info, .reads = reader.Take()};
+    LoopInput input{.variable = name, .info = *found.Find(name), .reads = reader.Take()};
     if (input.reads.empty()) continue;
     for (const StorageRead& read : input.reads) input.times += read.times;
     input.why_not = WhyNot(input);

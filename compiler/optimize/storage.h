@@ -57,7 +57,7 @@ struct LoopInput {
   std::string why_not;
 };
 
-/// The matrices that `loop` reads and does not change, in the order of their names.
+/// The matrices that `loop` reads and does not change, in the order in which it reads them.
 std::vector<LoopInput> InputsOf(const Program& program, const Block& loop);
 
 }  // namespace heddle::compiler

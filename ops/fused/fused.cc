@@ -13,9 +13,9 @@
 #include "ops/fused/program/region_walk.h"
 #include "ops/fused/program/tile_program.h"
 #include "ops/fused/run/run_dictionaries.h"
-#include "ops/fused/run/run_operators.h"
 #include "ops/fused/run/run_tiles.h"
 #include "ops/fused/run/tile_inputs.h"
+#include "ops/fused/run_operators.h"
 
 namespace heddle::ops {
 namespace {
@@ -182,7 +182,9 @@ Status FusedRuntime::Run(const KernelCall& call, std::span<Value> results) {
   }
   const bool is_timed = call.context.times_operators && call.context.clock != nullptr;
   const int64_t start = is_timed ? call.context.clock->MonotonicNs() : 0;
-  HEDDLE_RETURN_IF_ERROR(RunTiles(*program, call, results));
+  const bool is_cut = !RunsOnDictionaries(*program, call) && RunsByOperators(*program, call);
+  HEDDLE_RETURN_IF_ERROR(is_cut ? RunByOperators(*program, call, results)
+                                : RunTiles(*program, call, results));
   if (call.phase == Phase::kFinish) return OkStatus();
   int64_t bytes = 0;
   for (const Value& result : results)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// X %*% M with a compressed X and few columns of M, column by column of X: the eight lanes of some rows stay
-// in the first-level cache, and no cell of X is written anywhere.
+// X %*% M with a compressed X and one or two columns of M, column by column of X: the eight lanes of some
+// rows stay in the first-level cache, and no cell of X is written anywhere.
 #include <algorithm>
 #include <cmath>
 #include <utility>
@@ -23,8 +23,8 @@ constexpr int64_t kRowsOfTuple = 8;
 constexpr int64_t kCellsOfException = 10;
 
 // Rows whose lanes, of k columns of M, stay in the first-level cache.
-constexpr int64_t RowsTogether(int64_t k) { return k == 1 ? 512 : k == 2 ? 256 : k <= 4 ? 128 : 64; }
-constexpr int64_t kMostLanes = 8 * kFewColumns * RowsTogether(kFewColumns);
+constexpr int64_t RowsTogether(int64_t k) { return k == 1 ? 512 : 256; }
+constexpr int64_t kMostLanes = 8 * RowsTogether(1);
 
 class LanesOfColumns {
  public:
@@ -183,6 +183,7 @@ bool MultipliesByColumns(const Matrix& x, int64_t k) {
 }
 
 void MultiplyByColumns(const Matrix& x, const Matrix& m, const KernelContext& context, double* out) {
+  if (m.columns() > 2) return MultiplyByBuffers(x, m, context, out);
   const LanesOfColumns lanes(x, m);
   const int64_t k = m.columns(), height = RowsTogether(k);
   const int64_t grain = std::max<int64_t>(1, kTaskCells / x.columns() / RowsTogether(1)) * RowsTogether(1);

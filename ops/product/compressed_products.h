@@ -27,8 +27,10 @@ Result<std::optional<Value>> MultiplyTransposedCompressed(const KernelCall& call
 Result<std::optional<Value>> MultiplyByCompressed(const KernelCall& call);
 /// Whether X %*% M with k columns of M is faster column by column of X than by tiles of rows.
 bool MultipliesByColumns(const Matrix& x, int64_t k);
-/// X %*% M with the chains of docs/numerics.md, in that way; `out` is row-major.
+/// X %*% M with the chains of docs/numerics.md, in that way; `out` is row-major. By buffers of looked up
+/// columns with more columns of M than two.
 void MultiplyByColumns(const Matrix& x, const Matrix& m, const KernelContext& context, double* out);
+void MultiplyByBuffers(const Matrix& x, const Matrix& m, const KernelContext& context, double* out);
 /// Whether t(X) %*% W with k <= 8 columns of W in panels of `height` rows is faster with several panels side
 /// by side than by tiles of rows. X has rows [first, last) of all.
 bool AddsByPanels(const Matrix& x, int64_t k, int64_t first, int64_t last, int64_t height);
@@ -54,7 +56,8 @@ bool AddExactlyWith(const ExactUnits& units, const Matrix& cells, double terms);
 /// <= 8 columns c of dense Y.
 void AddWeights(const Matrix& x, const Matrix& y, int64_t begin, int64_t end, const KernelContext& context,
                 double* cells);
-/// Whether AddWeights takes less time than chains in panels of `height` rows. X has rows [first, last) of all.
+/// Whether AddWeights takes less time than chains in panels of `height` rows. X has rows [first, last) of
+/// all.
 bool AddsFewWeights(const Matrix& x, int64_t k, int64_t first, int64_t last, int64_t height);
 /// The first row of this call's X among all rows.
 int64_t FirstRowOf(const KernelCall& call);

@@ -12,7 +12,6 @@
 #include "ops/fused/run/body_rows.h"
 #include "ops/fused/run/run_dictionaries.h"
 #include "ops/fused/run/run_long_rows.h"
-#include "ops/fused/run/run_operators.h"
 #include "ops/fused/run/run_stitch.h"
 #include "ops/fused/run/tile_steps.h"
 #include "ops/reduction/reduction_tasks.h"
@@ -230,7 +229,6 @@ Status RunTiles(const TileProgram& program, const KernelCall& call, std::span<Va
     return stitch ? FinishStitch(program, call, results)
                   : FinishRoots(program, call.inputs[0]->matrix(), call, results);
   if (RunsOnDictionaries(program, call)) return RunDictionaries(program, call, results);
-  if (RunsByOperators(program, call)) return RunByOperators(program, call, results);
   const StepsOfCall used(program);
   TileSteps& steps = *used;
   HEDDLE_RETURN_IF_ERROR(steps.Prepare(call));

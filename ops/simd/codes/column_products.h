@@ -3,7 +3,7 @@
 
 #include <stdint.h>
 
-// A column of a compressed matrix times k <= 8 numbers, added to k chains for each row:
+// A column of a compressed matrix times k numbers (1 or 2), added to k chains for each row:
 // sums[c * stride + i] = fma(cell of row i, factors[c], the same), i < count. AVX-512.
 namespace heddle::ops::simd {
 

@@ -33,16 +33,8 @@ __attribute__((always_inline)) inline void AddRows(int64_t count, const ColumnCh
 template <typename Eight, typename One>
 __attribute__((always_inline)) inline void Add(int64_t count, const ColumnChains& chains, const Eight& eight,
                                                const One& one) {
-  switch (chains.k) {
-    case 1: return AddRows<1>(count, chains, eight, one);
-    case 2: return AddRows<2>(count, chains, eight, one);
-    case 3: return AddRows<3>(count, chains, eight, one);
-    case 4: return AddRows<4>(count, chains, eight, one);
-    case 5: return AddRows<5>(count, chains, eight, one);
-    case 6: return AddRows<6>(count, chains, eight, one);
-    case 7: return AddRows<7>(count, chains, eight, one);
-    default: return AddRows<8>(count, chains, eight, one);
-  }
+  if (chains.k == 1) return AddRows<1>(count, chains, eight, one);
+  AddRows<2>(count, chains, eight, one);
 }
 
 __attribute__((always_inline)) inline __m512i Load(const uint8_t* codes) {

@@ -102,6 +102,19 @@ TEST(CompressWhereMadeTest, EncodersOfWhatCompressReadsMakeGroups) {
   EXPECT_FALSE(Contains(Explained(encode + "X = compress(X * 2)\n" + loop, "program"), "compressed=TRUE"));
 }
 
+TEST(CompressLoopsTest, TheFirstThatIsReadIsCompressedFirst) {
+  for (const auto& [first, second] : {std::pair("X", "A"), std::pair("A", "X")}) {
+    const std::string text =
+        Explained(std::string(kLarge) + "A = X * 2\nv = rand(rows=10, cols=1)\nfor (i in 1:20) { v = v + t(" +
+                      first + ") %*% (" + first + " %*% v)\nprint(sum(v))\nv = v + t(" + second + ") %*% (" +
+                      second + " %*% v)\n}\nprint(sum(v))",
+                  "program", true);
+    const size_t place = text.find("compress(" + std::string(first));
+    EXPECT_LT(place, text.find("compress(" + std::string(second))) << text;
+    EXPECT_NE(place, std::string::npos) << text;
+  }
+}
+
 TEST(CompressLoopsTest, FunctionsThatALoopCallsAreFollowed) {
   const std::string text = Explained(
       "f = function(Matrix[Double] A, Double k) return (Double s) { s = 0\nwhile (s < k) s = s + sum(A * k) + 1\n}\n" +

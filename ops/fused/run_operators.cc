@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "ops/fused/run/run_operators.h"
+#include "ops/fused/run_operators.h"
 
 #include <algorithm>
 #include <map>
@@ -237,6 +237,10 @@ class CutRun {
 }  // namespace
 
 bool RunsByOperators(const TileProgram& program, const KernelCall& call) {
+  const auto is_compressed = [](const Value* input) {
+    return input != nullptr && input->IsMatrix() && input->matrix().IsCompressed();
+  };
+  if (std::none_of(call.inputs.begin(), call.inputs.end(), is_compressed)) return false;
   const FusedOperator& fused = program.fused;
   if (program.single || program.by_pattern || program.cut_columns > 0 ||
       (call.phase != Phase::kWhole && call.phase != Phase::kPartial))
