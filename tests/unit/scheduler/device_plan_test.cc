@@ -39,7 +39,9 @@ Result<Plan> PlanOf(const GraphUnderTest& g, const std::map<std::string, Distrib
   EXPECT_TRUE(CheckLive(plan).ok());
   const Result<Plan> parsed = Plan::Parse(plan.ToText());
   EXPECT_TRUE(parsed.ok()) << parsed.status().ToString();
-  if (parsed.ok()) EXPECT_EQ(parsed->ToText(), plan.ToText());
+  if (parsed.ok()) {
+    EXPECT_EQ(parsed->ToText(), plan.ToText());
+  }
   return plan;
 }
 
