@@ -194,38 +194,4 @@ void CountedCells::Add(const CountedCells& next) {
     Append(next.columns_[j], MostOf(static_cast<int64_t>(columns_.size())), &columns_[j]);
 }
 
-void CountedCells::Put(RecordWriter* writer) const {
-  writer->Put(rows_);
-  writer->Put(static_cast<uint64_t>(columns_.size()));
-  for (const Column& column : columns_) {
-    writer->Put(column.are_many ? int64_t{-1} : static_cast<int64_t>(column.cells.size()));
-    writer->Put(column.runs);
-    writer->Put(column.first);
-    writer->Put(column.last);
-    for (size_t i = 0; i < column.cells.size(); ++i) {
-      writer->Put(column.cells[i]);
-      writer->Put(column.rows[i]);
-    }
-  }
-}
-
-CountedCells CountedCells::Take(RecordTaker* taker) {
-  CountedCells all;
-  all.rows_ = taker->Take<int64_t>();
-  const auto columns = taker->Take<uint64_t>();
-  for (uint64_t j = 0; j < columns && taker->ok(); ++j) {
-    Column& column = all.columns_.emplace_back();
-    const auto count = taker->Take<int64_t>();
-    column.are_many = count < 0;
-    column.runs = taker->Take<int64_t>();
-    column.first = taker->Take<double>();
-    column.last = taker->Take<double>();
-    for (int64_t i = 0; i < count && taker->ok(); ++i) {
-      column.cells.push_back(taker->Take<double>());
-      column.rows.push_back(taker->Take<int64_t>());
-    }
-  }
-  return all;
-}
-
 }  // namespace heddle::ops

@@ -2,10 +2,10 @@
 #pragma once
 
 #include <cstdint>
+#include <utility>
 #include <vector>
 
 #include "core/values/matrix.h"
-#include "ops/io/formats/write/record_bytes.h"
 
 namespace heddle::ops {
 
@@ -23,6 +23,10 @@ class CountedCells {
     double first = 0, last = 0;  ///< Of the first and the last row.
   };
 
+  CountedCells() = default;
+  /// As rows() and columns() have them.
+  CountedCells(int64_t rows, std::vector<Column> columns) : rows_(rows), columns_(std::move(columns)) {}
+
   /// No matrix with more columns is stored by groups in a file.
   static constexpr int64_t kMostColumns = int64_t{1} << 16;
   /// Columns with more different cells count as such with many, so that all of them together take little
@@ -37,9 +41,6 @@ class CountedCells {
   int64_t rows() const { return rows_; }
   /// None where there are more than kMostColumns.
   const std::vector<Column>& columns() const { return columns_; }
-
-  void Put(RecordWriter* writer) const;
-  static CountedCells Take(RecordTaker* taker);
 
  private:
   int64_t rows_ = 0;

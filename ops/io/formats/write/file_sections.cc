@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <atomic>
 #include <utility>
+#include <vector>
 
 #include "ops/base/parallel.h"
 #include "ops/io/formats/binary/row_coding.h"
@@ -93,6 +94,40 @@ int64_t CountNonzeros(const Matrix& matrix) {
   return count;
 }
 
+void PutCells(const CountedCells& cells, RecordWriter* writer) {
+  writer->Put(cells.rows());
+  writer->Put(static_cast<uint64_t>(cells.columns().size()));
+  for (const CountedCells::Column& column : cells.columns()) {
+    writer->Put(column.are_many ? int64_t{-1} : static_cast<int64_t>(column.cells.size()));
+    writer->Put(column.runs);
+    writer->Put(column.first);
+    writer->Put(column.last);
+    for (size_t i = 0; i < column.cells.size(); ++i) {
+      writer->Put(column.cells[i]);
+      writer->Put(column.rows[i]);
+    }
+  }
+}
+
+CountedCells TakeCells(RecordTaker* taker) {
+  const auto rows = taker->Take<int64_t>();
+  std::vector<CountedCells::Column> all;
+  const auto columns = taker->Take<uint64_t>();
+  for (uint64_t j = 0; j < columns && taker->ok(); ++j) {
+    CountedCells::Column& column = all.emplace_back();
+    const auto count = taker->Take<int64_t>();
+    column.are_many = count < 0;
+    column.runs = taker->Take<int64_t>();
+    column.first = taker->Take<double>();
+    column.last = taker->Take<double>();
+    for (int64_t i = 0; i < count && taker->ok(); ++i) {
+      column.cells.push_back(taker->Take<double>());
+      column.rows.push_back(taker->Take<int64_t>());
+    }
+  }
+  return {rows, std::move(all)};
+}
+
 }  // namespace
 
 bool HasSections(const ValueInfo& info, FileFormat format) {
@@ -110,14 +145,14 @@ void RowTotals::Add(const RowTotals& more) {
 
 void RowTotals::Put(RecordWriter* writer) const {
   for (const int64_t number : {nonzeros, stored, text_bytes, first_filled}) writer->Put(number);
-  cells.Put(writer);
+  PutCells(cells, writer);
 }
 
 RowTotals RowTotals::Take(RecordTaker* taker) {
   RowTotals totals;
   for (int64_t* const number : {&totals.nonzeros, &totals.stored, &totals.text_bytes, &totals.first_filled})
     *number = taker->Take<int64_t>();
-  totals.cells = CountedCells::Take(taker);
+  totals.cells = TakeCells(taker);
   return totals;
 }
 
