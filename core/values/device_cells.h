@@ -3,7 +3,6 @@
 
 #include <cstdint>
 
-#include "core/programs/stream.h"
 #include "core/values/data_type.h"
 #include "core/values/matrix.h"
 
@@ -15,7 +14,6 @@ namespace heddle {
 class DeviceCells {
  public:
   virtual ~DeviceCells() = default;
-  virtual Device device() const = 0;
   virtual int64_t rows() const = 0;
   virtual int64_t columns() const = 0;
   virtual ElementType element_type() const = 0;

@@ -2,7 +2,9 @@
 #include "engine/variables/merge_cells.h"
 
 #include <bit>
+#include <cmath>
 #include <cstring>
+#include <type_traits>
 
 #include "ops/base/parallel.h"
 
@@ -11,7 +13,14 @@ namespace {
 
 constexpr int64_t kGrainCells = 1 << 14;
 
-// The bits of a cell.
+// Whether cells with these bits differ: one NaN is as good as another (docs/numerics.md R7), and a matrix
+// that is compressed has one of them.
+template <typename Bits>
+bool Differ(Bits a, Bits b) {
+  using Cell = std::conditional_t<sizeof(Bits) == sizeof(double), double, float>;
+  return a != b && !(std::isnan(std::bit_cast<Cell>(a)) && std::isnan(std::bit_cast<Cell>(b)));
+}
+
 template <typename Bits>
 void Merge(const Matrix& before, const Matrix& other, Matrix* merged) {
   const Bits* old_cells = before.data<Bits>();
@@ -19,7 +28,7 @@ void Merge(const Matrix& before, const Matrix& other, Matrix* merged) {
   Bits* out = merged->mutable_data<Bits>();
   ops::ParallelFor(before.cells(), kGrainCells, [&](int64_t begin, int64_t end) {
     for (int64_t i = begin; i < end; ++i)
-      if (new_cells[i] != old_cells[i]) out[i] = new_cells[i];
+      if (Differ(new_cells[i], old_cells[i])) out[i] = new_cells[i];
   });
 }
 
@@ -28,11 +37,11 @@ Result<Matrix> Changes(const Matrix& before, const Matrix& after) {
   const Bits* old_cells = before.data<Bits>();
   const Bits* new_cells = after.data<Bits>();
   int64_t count = 0;
-  for (int64_t i = 0; i < before.cells(); ++i) count += new_cells[i] != old_cells[i];
+  for (int64_t i = 0; i < before.cells(); ++i) count += Differ(new_cells[i], old_cells[i]);
   HEDDLE_ASSIGN_OR_RETURN(Matrix changes, Matrix::Dense(count, 2));
   double* out = changes.mutable_data();
   for (int64_t i = 0; i < before.cells(); ++i) {
-    if (new_cells[i] == old_cells[i]) continue;
+    if (!Differ(new_cells[i], old_cells[i])) continue;
     *out++ = static_cast<double>(i);
     if constexpr (sizeof(Bits) == sizeof(double)) {
       *out++ = std::bit_cast<double>(new_cells[i]);

@@ -6,6 +6,14 @@
 #include "ops/cells/storage.h"
 
 namespace heddle::ops {
+namespace {
+
+// Of a matrix on a device: all that are there have been made here.
+const CellsOnDevice& CellsOf(const Matrix& matrix) {
+  return static_cast<const CellsOnDevice&>(matrix.device_cells());
+}
+
+}  // namespace
 
 Result<Matrix> CellsOnDevice::ToHost(int64_t begin, int64_t end) const {
   HEDDLE_ASSIGN_OR_RETURN(Matrix cells, Matrix::Dense(end - begin, shape_.columns, element_type_));
@@ -27,7 +35,7 @@ Result<std::shared_ptr<const CellsOnDevice>> MakeOnDevice(ComputeDevice& device,
 }
 
 Result<Matrix> ToDevice(const Matrix& matrix, ComputeDevice& device, DeviceQueue& queue) {
-  if (matrix.IsOnDevice() && matrix.device_cells().device() == device.description().device) return matrix;
+  if (matrix.IsOnDevice() && CellsOf(matrix).device() == device.description().device) return matrix;
   HEDDLE_ASSIGN_OR_RETURN(const Matrix dense, matrix.IsOnDevice() ? ToDense(matrix) : AsDense(matrix));
   HEDDLE_ASSIGN_OR_RETURN(const std::shared_ptr<const CellsOnDevice> cells,
                           MakeOnDevice(device, dense.shape(), dense.element_type()));
@@ -40,7 +48,7 @@ Result<Matrix> ToDevice(const Matrix& matrix, ComputeDevice& device, DeviceQueue
 }
 
 PlaceOnDevice PlaceOf(const Matrix& matrix) {
-  const auto& cells = static_cast<const CellsOnDevice&>(matrix.device_cells());
+  const CellsOnDevice& cells = CellsOf(matrix);
   return {cells.memory(), matrix.first_row() * matrix.columns()};
 }
 

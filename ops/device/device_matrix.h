@@ -14,7 +14,7 @@ class CellsOnDevice : public DeviceCells {
   CellsOnDevice(ComputeDevice& device, std::shared_ptr<DeviceMemory> memory, Shape shape, ElementType type)
       : device_(device), memory_(std::move(memory)), shape_(shape), element_type_(type) {}
 
-  Device device() const override { return device_.description().device; }
+  Device device() const { return device_.description().device; }
   int64_t rows() const override { return shape_.rows; }
   int64_t columns() const override { return shape_.columns; }
   ElementType element_type() const override { return element_type_; }

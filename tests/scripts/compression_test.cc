@@ -55,7 +55,7 @@ TEST(CompressionTest, StatisticsTellWhatWasStored) {
 TEST(CompressionTest, ExplainSaysTheSameBeforeItRuns) {
   const Finished finished = Heddle({"explain", "--level", "compression", "-e", kScript});
   EXPECT_EQ(finished.code, 0) << finished.errors;
-  EXPECT_NE(finished.output.find("compress in line 2: C, 100000x10, 8.0 MB\n"), std::string::npos)
+  EXPECT_NE(finished.output.find("compress() in line 2: C, 100000x10, 8.0 MB\n"), std::string::npos)
       << finished.output;
   EXPECT_NE(finished.output.find(" times smaller): 10 columns in "), std::string::npos) << finished.output;
   const Finished automatic = Heddle({"explain", "--compress", "auto", "-e", kScript});

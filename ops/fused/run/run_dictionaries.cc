@@ -161,6 +161,8 @@ class Dictionaries {
 }  // namespace
 
 bool RunsOnDictionaries(const TileProgram& program, const KernelCall& call) {
+  // Inputs of "finish" are lists of nodes.
+  if (call.phase != Phase::kWhole && call.phase != Phase::kPartial) return false;
   const Matrix* const x = CompressedInput(program, call);
   if (x == nullptr || x->cells() == 0) return false;
   int64_t cells = 0;

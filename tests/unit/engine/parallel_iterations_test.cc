@@ -294,6 +294,18 @@ Frame Table(std::vector<double> numbers, std::vector<std::string_view> texts) {
   return Frame(schema, {*Column::OfDoubles(numbers), *Column::OfTexts(texts)});
 }
 
+// A matrix that has been compressed in an iteration has one NaN, whatever those before were.
+TEST(MergeCellsTest, AnotherNaNIsNoChange) {
+  const double nan = std::numeric_limits<double>::quiet_NaN();
+  const Matrix others[] = {Row({-nan, 2}), Row({-nan, nan})};
+  const Result<Matrix> merged = MergeCells(Row({nan, -nan}), Row({3, nan}), others);
+  ASSERT_TRUE(merged.ok()) << merged.status().ToString();
+  EXPECT_TRUE(Matrix::SameCells(*merged, Row({3, 2})));
+  const Result<Matrix> changes = ChangedCells(Row({nan, nan, 1}), Row({-nan, 4, 1}));
+  ASSERT_TRUE(changes.ok()) << changes.status().ToString();
+  EXPECT_TRUE(Matrix::SameCells(*changes, Row({1, 4})));
+}
+
 TEST(MergeCellsTest, CellsOfFramesAreTakenFromWhoChangedThem) {
   const double nan = std::numeric_limits<double>::quiet_NaN();
   const Frame before = Table({1, nan, 3}, {"a", "", "c"});
