@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "core/values/column_groups_bytes.h"
 #include "ops/io/checksums/crc32c.h"
 #include "ops/io/formats/binary/binary_layout.h"
 #include "ops/io/formats/file_format.h"
@@ -12,6 +13,7 @@
 #include "tests/support/frames.h"
 #include "tests/support/process.h"
 #include "tests/support/r_objects.h"
+#include "tests/unit/ops/compressed/random_groups.h"
 
 namespace heddle::fuzz {
 
@@ -71,6 +73,27 @@ std::vector<std::string> GzipSeeds() {
   packed.push_back(Gzip("1,2\n") + Gzip("3,4\n"));
   packed.push_back(Gzip(std::string(30000, '1') + "\n"));
   return packed;
+}
+
+std::vector<std::string> ColumnGroupSeeds() {
+  std::vector<std::string> seeds;
+  for (uint32_t seed = 0; seed < 8; ++seed) {
+    // A column of zeros, a constant, one of few exceptions, runs, few and many values.
+    Matrix matrix = *FilledMatrix(24 + seed, 6, 0);
+    for (int64_t i = 0; i < matrix.rows(); ++i) {
+      double* const cells = matrix.mutable_data() + i * 6;
+      cells[1] = 2.5;
+      cells[2] = i % 11 == 3 ? -1 : 0;
+      cells[3] = static_cast<double>(i / 7);
+      cells[4] = static_cast<double>(i * i % 5);
+      cells[5] = static_cast<double>(i) / 3;
+    }
+    const ElementType type = seed % 2 == 0 ? ElementType::kFloat64 : ElementType::kFloat32;
+    const std::shared_ptr<Buffer> flat =
+        *FlattenGroups(ops::testing::RandomGroups(*ToElementType(matrix, type), seed));
+    seeds.emplace_back(static_cast<const char*>(flat->data()), static_cast<size_t>(flat->bytes()));
+  }
+  return seeds;
 }
 
 std::vector<std::string> RdsSeeds() {

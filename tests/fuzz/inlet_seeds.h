@@ -21,6 +21,7 @@ std::vector<std::string> TransformSeeds();
 std::vector<std::string> TokenizeSeeds();
 std::vector<std::string> MapSeeds();
 std::vector<std::string> RegularExpressionSeeds();
+std::vector<std::string> ColumnGroupSeeds();  ///< Compressed matrices of every encoding, of both types.
 std::vector<std::string> ScriptSeeds();
 
 /// Small values as `write` makes files of them; none if it does not write this format.

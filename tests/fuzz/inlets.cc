@@ -14,6 +14,7 @@
 #include "compiler/parse/parser.h"
 #include "core/memory/counted_heap.h"
 #include "core/text/utf8.h"
+#include "core/values/column_groups_bytes.h"
 #include "ops/base/kernel.h"
 #include "ops/catalog.h"
 #include "ops/io/exchange/convert_file.h"
@@ -240,6 +241,18 @@ Status ReadScript(std::string_view text) {
   return status;
 }
 
+// Bytes of a compressed matrix as processes and spill files pass them.
+Status ReadColumnGroups(std::string_view bytes) {
+  HEDDLE_ASSIGN_OR_RETURN(const Matrix matrix, UnflattenGroups(bytes));
+  constexpr int64_t kMostCells = 100'000;
+  // A few codes may stand for many rows.
+  const int64_t rows = std::min(matrix.rows(), kMostCells / std::max<int64_t>(matrix.columns(), 1));
+  HEDDLE_ASSIGN_OR_RETURN(const Matrix first, ToDense(matrix.Rows(0, rows)));
+  HEDDLE_RETURN_IF_ERROR(matrix.element_type() == ElementType::kFloat64 ? Use(first) : OkStatus());
+  HEDDLE_ASSIGN_OR_RETURN(const Matrix last, ToDense(matrix.Rows(matrix.rows() - rows, matrix.rows())));
+  return matrix.element_type() == ElementType::kFloat64 ? Use(last) : OkStatus();
+}
+
 std::vector<Inlet> MakeInlets() {
   const Attributes frame = {{"data_type", Scalar("frame")}, {"format", Scalar("csv")}};
   const auto with = [](Attributes attributes, const std::string& key, Scalar value) {
@@ -270,6 +283,7 @@ std::vector<Inlet> MakeInlets() {
       {"tokenize_spec", ReadTokenizeSpec, TokenizeSeeds(), nullptr},
       {"map", ReadMap, MapSeeds(), nullptr},
       {"regular_expression", ReadRegularExpression, RegularExpressionSeeds(), nullptr},
+      {"column_groups", ReadColumnGroups, ColumnGroupSeeds(), nullptr},
       {"script", ReadScript, ScriptSeeds(), nullptr, /*is_slow=*/true},
   };
   // Those that are read only, and what Heddle itself does not write.

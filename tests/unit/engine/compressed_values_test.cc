@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // What scripts print does not depend on how their matrices are stored: every case of tests/scripts/cases runs
-// once more with kernels that compress each matrix that they make, on one rank, in panels, and on three.
+// once more with kernels that compress each matrix that they make, on one rank, in panels, and on three; and
+// random programs, in which any matrix may be compressed and decompressed, with plans of fusion at random.
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -10,7 +12,10 @@
 #include <sstream>
 
 #include "compiler/compile.h"
+#include "core/environment/random.h"
 #include "ops/compressed/plan_groups.h"
+#include "tests/support/seeds.h"
+#include "tests/unit/engine/random_programs.h"
 #include "tests/unit/engine/script_runner.h"
 #include "tests/unit/ops/compressed/random_groups.h"
 
@@ -19,11 +24,14 @@ namespace {
 
 class CompressingKernels : public ops::KernelSource {
  public:
+  /// `of_compress`: only what compress() gives, which leaves small matrices as they are.
+  explicit CompressingKernels(bool of_compress = false) : of_compress_(of_compress) {}
+
   using KernelSource::Run;
   Status Run(const ops::KernelCall& call, std::span<Value> results) const override {
     HEDDLE_RETURN_IF_ERROR(ops::CatalogKernels().Run(call, results));
     // Between the phases of an operator are lists of its own.
-    if (call.phase != Phase::kWhole) return OkStatus();
+    if (call.phase != Phase::kWhole || (of_compress_ && call.node.op != "compress")) return OkStatus();
     for (Value& result : results) {
       if (!result.IsMatrix() || result.matrix().IsCompressed()) continue;
       if (result.matrix().cells() == 0 || result.matrix().cells() > kMostCells) continue;
@@ -37,6 +45,7 @@ class CompressingKernels : public ops::KernelSource {
 
  private:
   static constexpr int64_t kMostCells = 20'000;
+  const bool of_compress_;
   mutable std::atomic<int64_t> compressed_ = 0;
 };
 
@@ -101,6 +110,48 @@ TEST_P(CompressedValuesTest, ScriptsPrintTheSame) {
   std::filesystem::remove_all(scratch);
   EXPECT_GT(runs, 40);
   EXPECT_GT(kernels.compressed(), 500);
+}
+
+// Some matrices of the program are compressed behind the statement that makes them, some are decompressed
+// later. A block ends there: within one, compress() is read through. `compresses`: false leaves compress()
+// and decompress() out, and the ends of blocks in.
+std::string WithCompression(const std::string& program, uint64_t seed, bool compresses) {
+  SeededRandom random(seed);
+  std::istringstream lines(program);
+  std::string text;
+  std::vector<std::string> names;
+  for (std::string line; std::getline(lines, line);) {
+    text += line + "\n";
+    const size_t end = line.find(" = ");
+    if (line.empty() || line[0] != 'v' || end == std::string::npos || end > 4) continue;
+    names.push_back(line.substr(0, end));
+    const uint64_t drawn = random.Below(6);
+    const std::string& earlier = names[random.Below(names.size())];
+    if (compresses && drawn < 3) text += fmt::format("{0} = compress({0})\n", names.back());
+    if (compresses && drawn == 3) text += fmt::format("{0} = decompress({0})\n", earlier);
+    if (drawn < 4) text += fmt::format("if (nrow({}) < 0) print(\"none\")\n", names.back());
+  }
+  return text;
+}
+
+TEST_P(CompressedValuesTest, RandomProgramsPrintTheSame) {
+  const testing_support::Seeds seeds = testing_support::SeedsOf(40);
+  const CompressingKernels of_compress(/*of_compress=*/true), all;
+  for (uint64_t seed = seeds.begin; seed < seeds.end; ++seed) {
+    const std::string program = RandomMatrixProgram(seed);
+    const std::string plain = WithCompression(program, seed, /*compresses=*/false);
+    const std::string compressing = WithCompression(program, seed, /*compresses=*/true);
+    SCOPED_TRACE(testing::Message() << "seed " << seed << "\n" << compressing);
+    SessionOptions options = Options();
+    const ScriptOutcome expected = RunScript(plain, options);
+    options.fusion = fmt::format("random:{}", seed);
+    for (const CompressingKernels* kernels : {&of_compress, &all}) {
+      const ScriptOutcome outcome = RunScript(compressing, options, kernels);
+      ASSERT_EQ(outcome.status.code(), expected.status.code()) << outcome.status.ToString();
+      ASSERT_EQ(outcome.output, expected.output);
+    }
+  }
+  EXPECT_GT(of_compress.compressed(), static_cast<int64_t>(seeds.count() / 2));
 }
 
 INSTANTIATE_TEST_SUITE_P(Ways, CompressedValuesTest, testing::Values("Whole", "Panels", "Ranks"),

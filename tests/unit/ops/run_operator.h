@@ -4,7 +4,10 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <bit>
+#include <cmath>
 #include <initializer_list>
+#include <map>
 #include <optional>
 #include <random>
 #include <span>
@@ -15,7 +18,7 @@
 #include "core/values/panels.h"
 #include "ops/base/operator.h"
 #include "ops/base/parallel.h"
-#include "tests/unit/ops/compressed/random_groups.h"
+#include "tests/unit/ops/compressed/every_encoding.h"
 
 // Runs one operator of a family as the system does: infer, check that the result is what inference promised,
 // run.
@@ -110,42 +113,95 @@ struct Invocation {
     ExpectSameCompressed(pointers, results, begin, end, total);
     return results;
   }
-  // How its matrices are stored changes no bit of what an operator makes (docs/compression.md).
+  // How its matrices are stored changes no bit of what an operator makes (docs/compression.md): in groups of
+  // all kinds at once, and, of the first invocations of an operator, by each encoding alone.
   void ExpectSameCompressed(const std::vector<const Value*>& given, const std::vector<Value>& expected,
                             int64_t begin, int64_t end, int64_t total) {
-    constexpr int64_t kMostCells = 100'000;
+    constexpr int64_t kMostCells = 100'000, kFewCells = 3000;
+    constexpr int kFirst = 30;
+    int64_t most_cells = 0;
     bool has_matrix = false;
-    std::vector<Value> compressed(given.size());
-    std::vector<const Value*> pointers = given;
-    const auto seed = static_cast<uint32_t>(op->name.size() + 7 * given.size() + static_cast<size_t>(begin));
-    for (size_t i = 0; i < given.size(); ++i) {
-      if (given[i] == nullptr || !given[i]->IsMatrix() || given[i]->matrix().IsCompressed()) continue;
-      if (given[i]->matrix().cells() > kMostCells || given[i]->matrix().columns() > kMostCells) return;
-      compressed[i] = Value(RandomGroups(given[i]->matrix(), seed + static_cast<uint32_t>(i)));
-      pointers[i] = &compressed[i];
+    for (const Value* value : given) {
+      if (value == nullptr || !value->IsMatrix() || value->matrix().IsCompressed()) continue;
+      if (value->matrix().cells() > kMostCells || value->matrix().columns() > kMostCells) return;
+      most_cells = std::max(most_cells, value->matrix().cells());
       has_matrix = true;
     }
     if (!has_matrix || op->effect || context.cancelled != nullptr) return;
-    std::vector<Value> results(expected.size());
-    const Status status = CatalogKernels().Run({.node = node,
-                                                .phase = Phase::kWhole,
-                                                .inputs = pointers,
-                                                .input_infos = infos,
-                                                .row_begin = begin,
-                                                .row_end = end,
-                                                .total_rows = total,
-                                                .context = context,
-                                                .op = op},
-                                               results);
-    ASSERT_TRUE(status.ok()) << op->name << " of compressed matrices: " << status.ToString();
-    for (size_t i = 0; i < results.size(); ++i) {
-      ASSERT_EQ(results[i].kind(), expected[i].kind()) << op->name;
-      if (!results[i].IsMatrix()) continue;
-      const Matrix &cells = results[i].matrix(), &plain = expected[i].matrix();
-      ASSERT_EQ(cells.element_type(), plain.element_type()) << op->name;
-      // Where zeros are not stored they have no sign.
-      EXPECT_TRUE(Matrix::SameCells(cells, plain)) << op->name << " of compressed matrices, result " << i;
+    const auto seed = static_cast<uint32_t>(op->name.size() + 7 * given.size() + static_cast<size_t>(begin));
+    const auto mixed = [&](const Matrix& x, size_t i) {
+      return RandomGroups(x, seed + static_cast<uint32_t>(i));
+    };
+    ExpectSameStored("groups", given, mixed, expected, begin, end, total);
+    static std::map<std::string, int> times;
+    if (most_cells > kFewCells || ++times[std::string(op->name)] > kFirst) return;
+    for (const Encoding encoding : kEncodingsOfAll)
+      ExpectSameStored(
+          Name(encoding), given, [&](const Matrix& x, size_t) { return InEncoding(x, encoding); }, expected,
+          begin, end, total);
+    ExpectSameOfConstantColumns(given, begin, end, total);
+  }
+  // The same with other cells, which have columns of zeros and of one cell: what may be no valid input is an
+  // error in both ways.
+  void ExpectSameOfConstantColumns(const std::vector<const Value*>& given, int64_t begin, int64_t end,
+                                   int64_t total) {
+    std::vector<Value> changed(given.size());
+    std::vector<const Value*> pointers = given;
+    for (size_t i = 0; i < given.size(); ++i) {
+      if (given[i] == nullptr || !given[i]->IsMatrix() || given[i]->matrix().IsCompressed()) continue;
+      changed[i] = Value(WithConstantColumns(given[i]->matrix()));
+      pointers[i] = &changed[i];
     }
+    std::vector<Value> expected(ResultsOf(node).size());
+    const Status status = RunKernel(pointers, begin, end, total, expected);
+    const auto constant = [](const Matrix& x, size_t) { return InEncoding(x, Encoding::kDenseCodes); };
+    ExpectSameStored("constant columns", pointers, constant, expected, begin, end, total, status.code());
+  }
+  Status RunKernel(const std::vector<const Value*>& given, int64_t begin, int64_t end, int64_t total,
+                   std::vector<Value>& results) {
+    return CatalogKernels().Run({.node = node,
+                                 .phase = Phase::kWhole,
+                                 .inputs = given,
+                                 .input_infos = infos,
+                                 .row_begin = begin,
+                                 .row_end = end,
+                                 .total_rows = total,
+                                 .context = context,
+                                 .op = op},
+                                results);
+  }
+  // `store(matrix, input)`: the same cells, compressed.
+  template <typename Store>
+  void ExpectSameStored(std::string_view how, const std::vector<const Value*>& given, Store store,
+                        const std::vector<Value>& expected, int64_t begin, int64_t end, int64_t total,
+                        StatusCode code = StatusCode::kOk) {
+    std::vector<Value> compressed(given.size());
+    std::vector<const Value*> pointers = given;
+    for (size_t i = 0; i < given.size(); ++i) {
+      if (given[i] == nullptr || !given[i]->IsMatrix() || given[i]->matrix().IsCompressed()) continue;
+      compressed[i] = Value(store(given[i]->matrix(), i));
+      EncodingsTried::Add(std::string(op->name), compressed[i].matrix());
+      pointers[i] = &compressed[i];
+    }
+    std::vector<Value> results(expected.size());
+    const Status status = RunKernel(pointers, begin, end, total, results);
+    ASSERT_EQ(status.code(), code) << op->name << " of matrices in " << how << ": " << status.ToString();
+    if (!status.ok()) return;
+    for (size_t i = 0; i < results.size(); ++i)
+      EXPECT_TRUE(IsSameValue(results[i], expected[i]))
+          << op->name << " of matrices in " << how << ", result " << i;
+  }
+  // Where zeros are not stored they have no sign.
+  static bool IsSameValue(const Value& a, const Value& b) {
+    if (a.kind() != b.kind()) return false;
+    if (a.IsMatrix())
+      return a.matrix().element_type() == b.matrix().element_type() &&
+             Matrix::SameCells(a.matrix(), b.matrix());
+    if (a.IsFrame()) return Frame::SameCells(a.frame(), b.frame());
+    if (!a.IsScalar()) return true;
+    if (!a.scalar().IsDouble() || !b.scalar().IsDouble()) return a.scalar() == b.scalar();
+    const double x = a.scalar().AsDouble(), y = b.scalar().AsDouble();
+    return (std::isnan(x) && std::isnan(y)) || std::bit_cast<uint64_t>(x) == std::bit_cast<uint64_t>(y);
   }
   void SetInfos(const std::vector<ValueInfo>& inferred) {
     node.info = op->infer_several != nullptr ? ValueInfo::OfTuple() : inferred[0];
