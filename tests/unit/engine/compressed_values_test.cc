@@ -113,9 +113,9 @@ TEST_P(CompressedValuesTest, ScriptsPrintTheSame) {
 }
 
 // Some matrices of the program are compressed behind the statement that makes them, some are decompressed
-// later. A block ends there: within one, compress() is read through. Without `compresses` blocks end at the
-// same places, which decides what the rules of the compiler see.
-std::string WithBlocks(const std::string& program, uint64_t seed, bool compresses) {
+// later. A block ends there: within one, compress() is read through. `compresses`: false leaves compress()
+// and decompress() out, and the ends of blocks in.
+std::string WithCompression(const std::string& program, uint64_t seed, bool compresses) {
   SeededRandom random(seed);
   std::istringstream lines(program);
   std::string text;
@@ -126,9 +126,9 @@ std::string WithBlocks(const std::string& program, uint64_t seed, bool compresse
     if (line.empty() || line[0] != 'v' || end == std::string::npos || end > 4) continue;
     names.push_back(line.substr(0, end));
     const uint64_t drawn = random.Below(6);
-    const std::string decompressed = drawn == 3 ? names[random.Below(names.size())] : std::string();
-    if (drawn < 3 && compresses) text += fmt::format("{0} = compress({0})\n", names.back());
-    if (drawn == 3 && compresses) text += fmt::format("{0} = decompress({0})\n", decompressed);
+    const std::string& earlier = names[random.Below(names.size())];
+    if (compresses && drawn < 3) text += fmt::format("{0} = compress({0})\n", names.back());
+    if (compresses && drawn == 3) text += fmt::format("{0} = decompress({0})\n", earlier);
     if (drawn < 4) text += fmt::format("if (nrow({}) < 0) print(\"none\")\n", names.back());
   }
   return text;
@@ -139,8 +139,8 @@ TEST_P(CompressedValuesTest, RandomProgramsPrintTheSame) {
   const CompressingKernels of_compress(/*of_compress=*/true), all;
   for (uint64_t seed = seeds.begin; seed < seeds.end; ++seed) {
     const std::string program = RandomMatrixProgram(seed);
-    const std::string plain = WithBlocks(program, seed, /*compresses=*/false);
-    const std::string compressing = WithBlocks(program, seed, /*compresses=*/true);
+    const std::string plain = WithCompression(program, seed, /*compresses=*/false);
+    const std::string compressing = WithCompression(program, seed, /*compresses=*/true);
     SCOPED_TRACE(testing::Message() << "seed " << seed << "\n" << compressing);
     SessionOptions options = Options();
     const ScriptOutcome expected = RunScript(plain, options);
@@ -151,7 +151,7 @@ TEST_P(CompressedValuesTest, RandomProgramsPrintTheSame) {
       ASSERT_EQ(outcome.output, expected.output);
     }
   }
-  EXPECT_GT(of_compress.compressed(), static_cast<int64_t>(seeds.count()) / 2);
+  EXPECT_GT(of_compress.compressed(), static_cast<int64_t>(seeds.count() / 2));
 }
 
 INSTANTIATE_TEST_SUITE_P(Ways, CompressedValuesTest, testing::Values("Whole", "Panels", "Ranks"),
