@@ -29,7 +29,9 @@ class Entries {
   std::shared_ptr<Entry> Find(const Matrix& compressed) {
     const std::lock_guard lock(mutex_);
     std::erase_if(entries_, [](const auto& known) {
-      return known.second.use_count() == 1 && known.second->rows.expired();
+      if (known.second.use_count() != 1) return false;
+      const std::unique_lock making(known.second->making, std::try_to_lock);
+      return making.owns_lock() && known.second->rows.expired();
     });
     std::shared_ptr<Entry>& entry =
         entries_[{&compressed.groups(), compressed.first_row(), compressed.rows()}];

@@ -2,9 +2,6 @@
 #include "ops/compressed/arrange_groups.h"
 
 #include <algorithm>
-#include <array>
-#include <cstring>
-#include <functional>
 #include <memory>
 #include <utility>
 

@@ -19,8 +19,8 @@
 namespace heddle::ops {
 namespace {
 
-// The same of a matrix in panels, which are read from files: about 4 from a disk with 1 GB/s, 30 from the
-// page cache of the system.
+// kReadsOfCompressing of a matrix in panels, which are read from files: about 4 from a disk with 1 GB/s, 30
+// from the page cache of the system.
 constexpr double kReadsOfPanels = 8;
 
 Result<ValueInfo> InferSame(const InferContext& context) {
@@ -138,7 +138,7 @@ Result<Value> RunDecompress(const KernelCall& call) {
 
 }  // namespace
 
-/// compress(X), [C, M] = compress(X, M): X, stored by groups of columns where that takes fewer bytes
+/// compress(X), [C, M] = compress(X, M): X, stored by groups of columns where that is read faster
 /// (docs/compression.md), and the types of its columns, a frame of one row. M, where it is given, is how
 /// SystemDS is to store X; here it changes nothing. A frame stays as it is.
 ///

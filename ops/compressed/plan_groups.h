@@ -44,9 +44,9 @@ std::vector<int64_t> SampledRows(int64_t rows);
 Result<CompressionPlan> PlanCompression(const Matrix& matrix, const KernelContext& context);
 
 /// The matrix stored by the groups of the plan. A group whose columns turn out to have more distinct tuples
-/// than the sample said is stored as is smallest for what it has: as its parts, where these take fewer bytes,
-/// or uncompressed. By their first columns; all uncompressed columns are one group. Tuples of a dictionary
-/// ascend, column by column; that of kDefault that most rows have comes first. NaNs become one.
+/// than the sample said is stored as costs least to read for what it has: as its parts, where these cost
+/// less, or uncompressed. By their first columns; all uncompressed columns are one group. Tuples of a
+/// dictionary ascend, column by column; that of kDefault that most rows have comes first. NaNs become one.
 /// kResourceExhausted, Cancelled().
 Result<ColumnGroups> CompressColumns(const Matrix& matrix, const CompressionPlan& plan,
                                      const KernelContext& context);

@@ -323,7 +323,7 @@ class PanelReader {
 }  // namespace
 
 bool AddsByPanels(const Matrix& x, int64_t k, int64_t first, int64_t last, int64_t height) {
-  if (SelectedCpu() != Cpu::kAvx512 || HoldsSingles(x) || x.columns() * k > kMostSums ||
+  if (first == last || SelectedCpu() != Cpu::kAvx512 || HoldsSingles(x) || x.columns() * k > kMostSums ||
       last - first < kLeastPanels * height)
     return false;
   return std::none_of(x.groups().groups.begin(), x.groups().groups.end(), [](const ColumnGroup& group) {

@@ -14,6 +14,7 @@
 #include "ops/compressed/arrange_groups.h"
 #include "ops/compressed/compression_records.h"
 #include "ops/compressed/plan_groups.h"
+#include "ops/compressed/read_cost.h"
 
 namespace heddle::ops {
 namespace {
@@ -130,7 +131,8 @@ Result<Matrix> AssembleGroups(const EncodedCells& cells, const EncodedLayout& la
   return GatherGroupRows(all, *rows, context);
 }
 
-std::string WhyByCells(const Matrix& encoded, Format format, const Scalar* reads, int64_t* plain_bytes) {
+std::string WhyByCells(const Matrix& encoded, int64_t whole_rows, Format format, const Scalar* reads,
+                       int64_t* plain_bytes) {
   const ColumnGroups& groups = encoded.groups();
   if (format == Format::kSparse) {
     constexpr int64_t kEntryBytes = sizeof(double) + sizeof(int32_t);
@@ -145,11 +147,23 @@ std::string WhyByCells(const Matrix& encoded, Format format, const Scalar* reads
   } else {
     *plain_bytes = encoded.cells() * static_cast<int64_t>(sizeof(double));
   }
-  if (std::string why = WhyTooSmall(*plain_bytes, reads); !why.empty()) return why;
-  constexpr double kMostShare = 0.9;  // Of its bytes.
-  const double share =
-      static_cast<double>(groups.bytes()) / static_cast<double>(std::max<int64_t>(*plain_bytes, 1));
-  return share < kMostShare ? "" : fmt::format("it would take {:.2f} of its bytes", share);
+  const double parts =
+      static_cast<double>(whole_rows) / static_cast<double>(std::max<int64_t>(encoded.rows(), 1));
+  const auto whole_bytes = static_cast<int64_t>(static_cast<double>(*plain_bytes) * std::max(1.0, parts));
+  if (std::string why = WhyTooSmall(whole_bytes, reads); !why.empty()) return why;
+  const auto plain = static_cast<double>(std::max<int64_t>(*plain_bytes, 1));
+  const double share = static_cast<double>(groups.bytes()) / plain;
+  // Rows of few entries are read as fast as codes, so that what counts is memory.
+  constexpr double kMostShare = 0.9;
+  if (format == Format::kSparse)
+    return share < kMostShare ? "" : fmt::format("it would take {:.2f} of its bytes", share);
+  CompressionPlan plan;
+  plan.plain_cost = PlainReadCost(plain, static_cast<double>(encoded.cells()), /*is_sparse=*/false);
+  const double cost = ReadCost(groups);
+  return plan.PaysWith(cost)
+             ? ""
+             : fmt::format("it would take {:.2f} of its bytes, and {:.2f} of the time to read it", share,
+                           cost / plan.plain_cost);
 }
 
 }  // namespace heddle::ops

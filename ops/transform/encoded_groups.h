@@ -21,8 +21,10 @@ Result<ColumnGroup> GroupOfCodes(Matrix codes, Format format, const KernelContex
 Result<Matrix> AssembleGroups(const EncodedCells& cells, const EncodedLayout& layout, int64_t frame_rows,
                               const std::optional<std::vector<int64_t>>& rows, const KernelContext& context);
 
-/// Why a matrix of that format is better stored by its cells; "" where it is not. `reads`: how often it will
-/// be read, if somebody knows. `plain_bytes` becomes what its cells would take.
-std::string WhyByCells(const Matrix& encoded, Format format, const Scalar* reads, int64_t* plain_bytes);
+/// Why a matrix of that format, of which these are some of `whole_rows`, is better stored by its cells; ""
+/// where it is not. `reads`: how often it will be read, if somebody knows. `plain_bytes` becomes what its
+/// cells would take.
+std::string WhyByCells(const Matrix& encoded, int64_t whole_rows, Format format, const Scalar* reads,
+                       int64_t* plain_bytes);
 
 }  // namespace heddle::ops

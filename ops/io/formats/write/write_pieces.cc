@@ -59,10 +59,12 @@ Status WritePieces(const PiecedValue& value, const std::string& path, const Writ
 Status WriteCompressed(const KernelCall& call, const std::string& path, const WriteOptions& options) {
   const Matrix& matrix = call.inputs[0]->matrix();
   const int64_t row_bytes = std::max<int64_t>(1, matrix.columns() * BytesOf(matrix.element_type()));
+  const bool is_sparse = call.input_infos[0].format == Format::kSparse;
   return WritePieces({.shape = matrix.shape(),
                       .rows_at_once = std::max<int64_t>(1, kMostHeldByWrite / row_bytes),
                       .read = [&](int64_t begin, int64_t end) -> Result<Value> {
-                        HEDDLE_ASSIGN_OR_RETURN(Matrix rows, AsDense(matrix.Rows(begin, end)));
+                        const Matrix part = matrix.Rows(begin, end);
+                        HEDDLE_ASSIGN_OR_RETURN(Matrix rows, is_sparse ? AsSparse(part) : AsDense(part));
                         return Value(std::move(rows));
                       }},
                      path, options, *call.context.files);

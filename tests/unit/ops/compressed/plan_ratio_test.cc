@@ -137,11 +137,22 @@ TEST(PlanRatioTest, GroupsOfMoreTuplesThanTheSampleToldAreMadeAsTheirParts) {
   }
   // As if the sample had told of few pairs.
   CompressionPlan plan;
-  PlannedGroup pair{.columns = {0, 1}, .encoding = Encoding::kDenseCodes, .tuples = 6000, .bytes = 700'000};
-  pair.parts = {{.columns = {0}, .encoding = Encoding::kDenseCodes, .tuples = 2000, .bytes = 620'000},
-                {.columns = {1}, .encoding = Encoding::kDenseCodes, .tuples = 2000, .bytes = 620'000}};
-  PlannedGroup all{.columns = {0, 1, 2}, .encoding = Encoding::kDenseCodes, .tuples = 7000, .bytes = 700'000};
-  all.parts = {pair, {.columns = {2}, .encoding = Encoding::kDenseCodes, .tuples = 3, .bytes = 150'000}};
+  PlannedGroup pair{.columns = {0, 1},
+                    .encoding = Encoding::kDenseCodes,
+                    .tuples = 6000,
+                    .bytes = 700'000,
+                    .cost = 700'000};
+  pair.parts = {
+      {.columns = {0}, .encoding = Encoding::kDenseCodes, .tuples = 2000, .bytes = 620'000, .cost = 620'000},
+      {.columns = {1}, .encoding = Encoding::kDenseCodes, .tuples = 2000, .bytes = 620'000, .cost = 620'000}};
+  PlannedGroup all{.columns = {0, 1, 2},
+                   .encoding = Encoding::kDenseCodes,
+                   .tuples = 7000,
+                   .bytes = 700'000,
+                   .cost = 700'000};
+  all.parts = {
+      pair,
+      {.columns = {2}, .encoding = Encoding::kDenseCodes, .tuples = 3, .bytes = 150'000, .cost = 150'000}};
   plan.groups = {all};
   for (const Matrix& stored : {matrix, *ToSparse(matrix), *ToElementType(matrix, ElementType::kFloat32)}) {
     const Result<ColumnGroups> groups = CompressColumns(stored, plan, KernelContext());
