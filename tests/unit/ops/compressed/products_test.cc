@@ -251,6 +251,25 @@ TEST(CompressedProductTest, OfAFewRows) {
   EXPECT_TRUE(Matrix::SameCells((*result)->matrix(), call.Expected()));
 }
 
+// Views of no rows: every chain is empty.
+TEST(CompressedProductTest, OfNoRows) {
+  const Matrix some = FewDifferent(40, 12, [](int64_t number) { return static_cast<double>(number) / 3; });
+  const Matrix x = EncodedMatrix(some, MixedGroups(12, true)).Rows(0, 0);
+  const Matrix none = *Matrix::Dense(0, 12), v = *Matrix::Dense(3, 0), w = *Matrix::Dense(0, 3);
+  ProductCall right("%*%", v, none);
+  const Result<std::optional<Value>> product = right.CompressedRight(x);
+  ASSERT_TRUE(product.ok()) << product.status().ToString();
+  if (*product) {
+    EXPECT_TRUE(Matrix::SameCells((*product)->matrix(), right.Expected()));
+  }
+  ProductCall left("t%*%", none, w);
+  const Result<std::optional<Value>> transposed = left.Compressed(x);
+  ASSERT_TRUE(transposed.ok()) << transposed.status().ToString();
+  if (*transposed) {
+    EXPECT_TRUE(Matrix::SameCells((*transposed)->matrix(), left.Expected()));
+  }
+}
+
 TEST(CompressedProductTest, InfiniteFactorsMeetZeros) {
   const auto infinite = [](int64_t i) { return i % 3 == 1 ? kInfinity : static_cast<double>(i % 5); };
   const Matrix x = FewDifferent(4500, 12, Quarters);
