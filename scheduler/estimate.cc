@@ -47,7 +47,7 @@ int64_t EstimateNs(const Graph& graph, const Task& task, const ops::MachineConst
   if (task.phase == Phase::kGather && op != nullptr && op->staged != nullptr && op->row_rule == nullptr &&
       op->staged->axis == Axis::kRows)
     return 0;
-  if (task.phase == Phase::kGather)
+  if (task.phase == Phase::kGather || task.phase == Phase::kTransfer)
     return static_cast<int64_t>(std::min(2 * BytesOf(node.info) / constants.read_bytes_per_ns, kMostNs));
   if (task.phase == Phase::kSlice || task.phase == Phase::kShape || task.phase == Phase::kReady ||
       task.phase == Phase::kPanels)

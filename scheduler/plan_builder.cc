@@ -288,8 +288,9 @@ RegisterId PlanBuilder::ComputeEverywhere(NodeId id, int32_t rank) {
   BringOrder(id, rank);
   const size_t task = EmitTask(id, rank, false);
   const RegisterId output = AddOutput(task, node.info);
+  PlaceOutput(output, id, 0);
   AddControl(task);
-  return output;
+  return InMemoryOf(output, {});
 }
 
 void PlanBuilder::EmitVariable(NodeId id) {
@@ -398,10 +399,15 @@ void PlanBuilder::AddOutputOf(size_t task, NodeId id, size_t i, bool split) {
   outputs.resize(results.size(), std::vector<RegisterId>(static_cast<size_t>(ranks_), kNoRegister));
   outputs[i][static_cast<size_t>(rank)] = AddOutput(
       task, split ? PartInfo(results[i], placements_[static_cast<size_t>(id)].cuts, rank) : results[i]);
+  PlaceOutput(outputs[i][static_cast<size_t>(rank)], id, i);
+}
+
+void PlanBuilder::PlaceOutput(RegisterId id, NodeId node, size_t i) {
+  Register& output = plan_.registers[static_cast<size_t>(id)];
+  if (output.producer.device().IsHost()) return;
   // Reductions are finished by the host.
-  Register& output = plan_.registers[static_cast<size_t>(outputs[i][static_cast<size_t>(rank)])];
-  if (output.info.IsMatrix() && ops::StaysOnDevice(graph_[id], InputInfos(id), i))
-    output.device = plan_.tasks[task].id.device();
+  if (output.info.IsMatrix() && ops::StaysOnDevice(graph_[node], InputInfos(node), i))
+    output.device = output.producer.device();
 }
 
 void PlanBuilder::EmitResult(NodeId id) {

@@ -99,6 +99,8 @@ class PlanBuilder {
   RegisterId AddOutput(size_t task, const ValueInfo& info);
   /// A register for result `i` of the node, whole or, where the task computes rows, this rank's rows of it.
   void AddOutputOf(size_t task, NodeId node, size_t i, bool split);
+  /// Says that the register of result `i` of the node is in the memory of its producer's device, if it is.
+  void PlaceOutput(RegisterId id, NodeId node, size_t i);
   RegisterId AddCopy(RegisterId remote, int32_t rank);
   /// Rows of all ranks' pieces, one below the other, on `rank`; or columns, side by side.
   RegisterId AddGather(NodeId node, std::vector<RegisterId> pieces, int32_t rank, const ValueInfo& info,

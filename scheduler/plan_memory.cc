@@ -385,7 +385,7 @@ namespace {
 // Whether the task only brings rows to the operator of its node, or takes them from it.
 bool MovesRows(Phase phase) {
   return phase == Phase::kSlice || phase == Phase::kGather || phase == Phase::kShape ||
-         phase == Phase::kPanels;
+         phase == Phase::kPanels || phase == Phase::kTransfer;
 }
 
 // A task alone holds what it reads, what it makes and what it works with.

@@ -18,7 +18,7 @@ inline constexpr Option kDevicesOptions[] = {kDevicesOption};
 inline Result<std::string> ReadDevices(const Arguments& arguments) {
   const std::string name = arguments.Value(kDevicesOption.name).value_or("cpu");
   if (name != "cpu" && !ops::ParseDevice(name))
-    return Usage("--devices takes cpu, or opencl and a number such as opencl:0, not '{}'", name)
+    return Usage("--devices takes cpu, or opencl:0 to opencl:127, not '{}'", name)
         .WithNote("'heddle devices' lists the devices of this machine");
   return name;
 }

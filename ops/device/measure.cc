@@ -47,7 +47,7 @@ class Measurement {
     const int64_t bytes =
         std::min({kMostBytes, description.memory_bytes / 8, description.largest_allocation_bytes}) / 8 * 8;
     const int64_t groups = description.compute_units * 32;
-    std::vector<double> host(static_cast<size_t>(bytes / 8), 1.0);
+    host_.assign(static_cast<size_t>(bytes / 8), 1.0);
     HEDDLE_ASSIGN_OR_RETURN(const std::shared_ptr<DeviceMemory> a, device_.Allocate(bytes));
     HEDDLE_ASSIGN_OR_RETURN(const std::shared_ptr<DeviceMemory> b, device_.Allocate(bytes));
     const std::string source = std::string(printed::Prelude()) + std::string(kKernels);
@@ -58,9 +58,9 @@ class Measurement {
     HEDDLE_ASSIGN_OR_RETURN(const std::shared_ptr<DeviceKernel> fma, device_.Compile(source, "heddle_fma"));
     DeviceRates rates;
     const auto of_bytes = static_cast<double>(bytes);
-    HEDDLE_ASSIGN_OR_RETURN(double ns, Time([&] { return queue_->Write(host.data(), bytes, *a, 0); }));
+    HEDDLE_ASSIGN_OR_RETURN(double ns, Time([&] { return queue_->Write(host_.data(), bytes, *a, 0); }));
     rates.copy_in = of_bytes / ns * 1e9;
-    HEDDLE_ASSIGN_OR_RETURN(ns, Time([&] { return queue_->Read(*a, 0, bytes, host.data()); }));
+    HEDDLE_ASSIGN_OR_RETURN(ns, Time([&] { return queue_->Read(*a, 0, bytes, host_.data()); }));
     rates.copy_out = of_bytes / ns * 1e9;
     const std::vector<DeviceArgument> cells = {bytes / 8, a, b};
     HEDDLE_ASSIGN_OR_RETURN(ns, Time([&] { return queue_->Launch(scale, cells, {groups, kGroup}); }));
@@ -95,6 +95,7 @@ class Measurement {
 
   ComputeDevice& device_;
   Clock& clock_;
+  std::vector<double> host_;  // As long as the queue, whose commands read and write it.
   std::unique_ptr<DeviceQueue> queue_;
 };
 

@@ -16,11 +16,15 @@ Result<DeviceSet*> DevicesWith(Device device) {
   HEDDLE_ASSIGN_OR_RETURN(DeviceSet* const set, OpenClDevices());
   const std::vector<ComputeDevice*> devices = set->devices();
   if (device.index >= devices.size())
-    return Unavailable("this machine has {} OpenCL devices, numbered from 0", devices.size());
+    return Unavailable("this machine has no device opencl:{}: of OpenCL devices it has {}", device.index,
+                       devices.size());
   const std::lock_guard lock(mutex);
-  const auto [place, is_new] = checked->try_emplace(device.index);
-  if (is_new) place->second = CheckArithmetic(*devices[device.index]);
-  if (!place->second.ok()) return place->second;
+  if (const auto found = checked->find(device.index); found != checked->end())
+    return found->second.ok() ? Result<DeviceSet*>(set) : found->second;
+  const Status status = CheckArithmetic(*devices[device.index]);
+  // A device that is busy, or whose memory is full, may be used later.
+  if (status.ok() || status.code() == StatusCode::kUnimplemented) checked->emplace(device.index, status);
+  if (!status.ok()) return status;
   return set;
 }
 

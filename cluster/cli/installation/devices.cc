@@ -85,7 +85,7 @@ int Run(const Arguments& arguments) {
   const std::string why = set.ok() ? "OpenCL knows no device" : set.status().message();
   if (text.empty()) text = fmt::format("no device beside the processor: {}\n", why);
   if (arguments.Has("json"))
-    PrintOutput(nlohmann::ordered_json{{"devices", list}}.dump() + "\n");
+    PrintOutput(nlohmann::ordered_json{{"devices", list}, {"why", list.empty() ? why : ""}}.dump() + "\n");
   else
     PrintOutput(text);
   return 0;

@@ -124,7 +124,7 @@ class OpenClQueue : public DeviceQueue {
     cl_event event = nullptr;
     HEDDLE_RETURN_IF_ERROR(
         Check("a marker", library_.clEnqueueMarkerWithWaitList(queue_, 0, nullptr, &event)));
-    auto waiting = std::make_unique<Waiting>(Waiting{*this, std::move(done)});
+    auto waiting = std::make_unique<Waiting>(Waiting{device_, std::move(done)});
     const Status status =
         Check("a marker", library_.clSetEventCallback(event, CL_COMPLETE, &OpenClQueue::Call, waiting.get()));
     library_.clReleaseEvent(event);
@@ -135,13 +135,14 @@ class OpenClQueue : public DeviceQueue {
   Status Finish() override { return Check("a command", library_.clFinish(queue_)); }
 
  private:
+  // What a callback needs, which may come when the queue is gone.
   struct Waiting {
-    OpenClQueue& queue;
+    const DeviceDescription& device;
     std::function<void(const Status&)> done;
   };
   static void CL_CALLBACK Call(cl_event, cl_int status, void* data) {
     const std::unique_ptr<Waiting> waiting(static_cast<Waiting*>(data));
-    waiting->done(status < 0 ? CommandError(status, "a command", waiting->queue.device_) : OkStatus());
+    waiting->done(status < 0 ? CommandError(status, "a command", waiting->device) : OkStatus());
   }
   Status Check(std::string_view command, cl_int code) const {
     return code == CL_SUCCESS ? OkStatus() : CommandError(code, command, device_);

@@ -9,25 +9,25 @@ namespace {
 constexpr std::string_view kPrelude = R"(#pragma OPENCL EXTENSION cl_khr_fp64 : enable
 #pragma OPENCL FP_CONTRACT OFF
 
-inline ulong heddle_truncate(double x) {
+static inline ulong heddle_truncate(double x) {
   const double magnitude = floor(fabs(x) + 0x1p-53);
   if (!(magnitude >= 0.0)) return 0UL;
   if (magnitude >= 0x1p63) return x < 0.0 ? 0x8000000000000000UL : 0x7fffffffffffffffUL;
   return x < 0.0 ? (ulong)(-(long)magnitude) : (ulong)(long)magnitude;
 }
-inline double heddle_bit_and(double a, double b) {
+static inline double heddle_bit_and(double a, double b) {
   return convert_double_rte((long)(heddle_truncate(a) & heddle_truncate(b)));
 }
-inline double heddle_bit_or(double a, double b) {
+static inline double heddle_bit_or(double a, double b) {
   return convert_double_rte((long)(heddle_truncate(a) | heddle_truncate(b)));
 }
-inline double heddle_bit_xor(double a, double b) {
+static inline double heddle_bit_xor(double a, double b) {
   return convert_double_rte((long)(heddle_truncate(a) ^ heddle_truncate(b)));
 }
-inline double heddle_shift_left(double a, double b) {
+static inline double heddle_shift_left(double a, double b) {
   return convert_double_rte((long)(heddle_truncate(a) << (heddle_truncate(b) & 63UL)));
 }
-inline double heddle_shift_right(double a, double b) {
+static inline double heddle_shift_right(double a, double b) {
   return convert_double_rte((long)heddle_truncate(a) >> (heddle_truncate(b) & 63UL));
 }
 
@@ -39,7 +39,7 @@ __constant ulong heddle_two_over_pi[20] = {
     0x3d0739f78a5292eaUL, 0x6bfb5fb11f8d5d08UL, 0x56033046fc7b6babUL, 0xf0cfbc209af4361dUL};
 
 // 64 digits of 2/pi, the first of weight 2^-(skip+1); digits before the point are zeros.
-inline ulong heddle_digits(int skip) {
+static inline ulong heddle_digits(int skip) {
   if (skip <= -64) return 0UL;
   if (skip < 0) return heddle_two_over_pi[0] >> -skip;
   const int word = skip / 64, shift = skip % 64;
@@ -48,7 +48,7 @@ inline ulong heddle_digits(int skip) {
 }
 
 // high * 2^64 + low, a two's complement number, to the nearest double.
-inline double heddle_to_double(ulong high, ulong low) {
+static inline double heddle_to_double(ulong high, ulong low) {
   const int negative = (long)high < 0;
   if (negative) {
     low = 0UL - low;
@@ -66,7 +66,7 @@ inline double heddle_to_double(ulong high, ulong low) {
   return negative ? -scaled : scaled;
 }
 
-inline double heddle_reduce_angle(double x, double* r_high, double* r_low) {
+static inline double heddle_reduce_angle(double x, double* r_high, double* r_low) {
   *r_low = 0.0;
   if (!isfinite(x)) {
     *r_high = as_double(0x7ff8000000000000UL);

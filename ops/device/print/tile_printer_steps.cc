@@ -107,7 +107,7 @@ void TilePrinter::PrintMultiply(const Step& step) {
           PrintLaneLoop(inner);
           Line(6, fmt::format("acc = fma({}, {}, acc);", from.Load("i", "j"), right.Load("j", "c")));
         },
-        [&](const std::string& joined) { Line(5, fmt::format("{} = {};", to.At("i", "c"), joined)); });
+        [&](const std::string& joined) { Line(5, fmt::format("{} = {} + 0.0;", to.At("i", "c"), joined)); });
     return;
   }
   const std::string count = fmt::format("n * {}", k);

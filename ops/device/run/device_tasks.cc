@@ -22,11 +22,17 @@ ComputeDevice* Find(Device device, const KernelContext& context) {
   return device.index < devices.size() ? devices[device.index] : nullptr;
 }
 
-void TellOfHost(const ComputeDevice& device, const Status& why) {
-  static std::atomic<bool> has_told = false;
-  if (why.code() == StatusCode::kUnimplemented || has_told.exchange(true)) return;
+void WarnOfHost(const ComputeDevice& device, const Status& why) {
+  static std::atomic<bool> has_warned = false;
+  if (why.code() == StatusCode::kUnimplemented || has_warned.exchange(true)) return;
   HEDDLE_LOG(kWarning, "the processor computes in place of a device", {"device", device.description().name},
              {"why", why});
+}
+
+// Whether the device fails, or leaves the call; not the operator.
+bool IsOfDevice(const Status& status) {
+  return status.code() == StatusCode::kUnimplemented || status.code() == StatusCode::kResourceExhausted ||
+         status.code() == StatusCode::kUnavailable || status.code() == StatusCode::kInternal;
 }
 
 Status RunOnDevice(ComputeDevice& device, const KernelCall& call, std::span<Value> results) {
@@ -47,8 +53,8 @@ Status RunOnDeviceOrHost(Device device, const KernelSource& host, const KernelCa
                          std::span<Value> results) {
   if (ComputeDevice* const found = Find(device, call.context); found != nullptr) {
     const Status status = RunOnDevice(*found, call, results);
-    if (status.ok()) return status;
-    TellOfHost(*found, status);
+    if (status.ok() || !IsOfDevice(status)) return status;
+    WarnOfHost(*found, status);
   }
   std::vector<Value> held;
   held.reserve(call.inputs.size());
@@ -71,7 +77,7 @@ Result<Value> ToDeviceMemory(Device device, const Value& value, const KernelCont
   if (found == nullptr || !value.IsMatrix() || !value.matrix().IsDense()) return value;
   Result<Matrix> there = CopyThere(value.matrix(), *found);
   if (there.ok()) return Value(*std::move(there));
-  TellOfHost(*found, there.status());
+  WarnOfHost(*found, there.status());
   return value;
 }
 

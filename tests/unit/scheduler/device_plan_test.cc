@@ -74,6 +74,19 @@ TEST(DevicePlanTest, EveryRankHasItsOwn) {
   EXPECT_EQ(counts.copies_out, 3);
 }
 
+// A small value that every rank computes for itself is read by the host of each.
+TEST(DevicePlanTest, WhatEveryRankComputesComesBack) {
+  GraphUnderTest g;
+  const NodeId v = g.Variable("v", MatrixOf(40, 3));
+  const NodeId e = g.Op("exp", {v}, MatrixOf(40, 3));
+  g.Assign("T", g.Op("t", {e}, MatrixOf(3, 40)));
+  const Result<Plan> plan = PlanOf(g, {{"v", Distribution::Each()}}, {.ranks = 2});
+  ASSERT_TRUE(plan.ok()) << plan.status().ToString();
+  const Counts counts = CountTasks(*plan);
+  EXPECT_GT(counts.on_device, 0);
+  EXPECT_EQ(counts.copies_out, counts.on_device);
+}
+
 TEST(DevicePlanTest, ReductionsComeBackToTheHost) {
   GraphUnderTest g;
   const NodeId x = g.Variable("X", MatrixOf(100'000, 20));

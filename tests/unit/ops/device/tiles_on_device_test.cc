@@ -142,6 +142,34 @@ TEST_F(TilesOnDeviceTest, Products) {
   EXPECT_GT(ran_, 20);
 }
 
+// Sums that are finite in every leaf and leave the range of doubles where leaves are joined are the host's.
+TEST_F(TilesOnDeviceTest, SumsThatOverflowWhereLeavesAreJoined) {
+  Matrix x = *FilledMatrix(2048, 3, 1.0);
+  for (int64_t i = 0; i < x.rows(); i += 64) x.mutable_data()[i * 3] = i % 128 == 0 ? 1.7e308 : -1.7e308;
+  for (const char* root : {"sum", "mean", "colSums"}) {
+    for (const bool is_positive : {false, true}) {
+      BodyBuilder body;
+      const NodeId in = body.Input(Value(x));
+      const NodeId cells = is_positive ? body.Op("abs", {in}) : body.Op("*", {in, body.Literal(Scalar(1.0))});
+      body.Finish({body.Op(root, {cells})});
+      body.ExpectSame(fmt::format("{} of large cells", root));
+    }
+  }
+  EXPECT_TRUE(left_to_host_.contains("a sum is infinite or NaN"));
+}
+
+// Products that are too small for a double leave zeros without a sign.
+TEST_F(TilesOnDeviceTest, ProductsThatVanishHaveNoSign) {
+  for (const int64_t k : {1, 3, 9}) {
+    BodyBuilder body;
+    const NodeId x = body.Input(Value(*FilledMatrix(70, 16, 1e-200)));
+    const NodeId v = body.Input(Value(*FilledMatrix(16, k, -1e-200)));
+    body.Finish({body.Op("/", {body.Literal(Scalar(1.0)), body.Op("%*%", {x, v})})});
+    body.ExpectSame(fmt::format("1 / (X %*% V) of {} columns", k));
+  }
+  EXPECT_GT(ran_, 5);
+}
+
 TEST_F(TilesOnDeviceTest, RandomBodies) {
   for (uint32_t seed = 0; seed < 24 && !HasFailure(); ++seed) {
     const Shape& shape = kShapes[seed * 2654435761u % kShapes.size()];
