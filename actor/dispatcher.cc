@@ -256,8 +256,9 @@ Launch Dispatcher::Perform(Actor& actor, std::span<const Value* const> inputs, i
                        .run = now_->run,
                        .type = MessageType::kDone,
                        .port = kLaunchDone};
-    const std::string_view thread =
-        beside == nullptr ? "device" : active.instance->plan().streams[task.stream()].name;
+    // The plan outlives its run.
+    std::string_view thread = "device";
+    if (beside != nullptr) thread = active.instance->plan().streams[task.stream()].name;
     const bool on_disk = beside != nullptr && beside == disk_;
     (beside != nullptr ? beside : device_)
         ->Launch([&active, number, inputs, act, result, mailbox = mailbox_, done, thread, on_disk] {

@@ -18,7 +18,7 @@
 #include "engine/session/session.h"
 #include "engine/variables/random_seeds.h"
 #include "ops/compressed/compression_records.h"
-#include "ops/device/usable_devices.h"
+#include "ops/device/opencl/usable_devices.h"
 #include "ops/fused/fused.h"
 #include "ops/panels/panel_store.h"
 

@@ -15,10 +15,11 @@ namespace heddle::ops {
 #define HEDDLE_OPENCL_FUNCTIONS(F)                                                                         \
   F(clGetPlatformIDs)                                                                                      \
   F(clGetPlatformInfo)                                                                                     \
-  F(clGetDeviceIDs) F(clGetDeviceInfo) F(clCreateContext) F(clCreateCommandQueue) F(clReleaseCommandQueue) \
-      F(clCreateBuffer) F(clReleaseMemObject) F(clCreateProgramWithSource) F(clBuildProgram)               \
-          F(clGetProgramBuildInfo) F(clReleaseProgram) F(clCreateKernel) F(clReleaseKernel)                \
-              F(clSetKernelArg) F(clEnqueueNDRangeKernel) F(clEnqueueReadBuffer) F(clEnqueueWriteBuffer)   \
+  F(clGetDeviceIDs)                                                                                        \
+  F(clGetDeviceInfo) F(clCreateContext) F(clCreateCommandQueue) F(clReleaseCommandQueue) F(clCreateBuffer) \
+      F(clReleaseMemObject) F(clCreateProgramWithSource) F(clBuildProgram) F(clGetProgramBuildInfo)        \
+          F(clReleaseProgram) F(clCreateKernel) F(clReleaseKernel) F(clSetKernelArg)                       \
+              F(clEnqueueNDRangeKernel) F(clEnqueueReadBuffer) F(clEnqueueWriteBuffer)                     \
                   F(clEnqueueCopyBuffer) F(clEnqueueMarkerWithWaitList) F(clSetEventCallback)              \
                       F(clReleaseEvent) F(clFlush) F(clFinish)
 

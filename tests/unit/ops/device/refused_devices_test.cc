@@ -11,7 +11,7 @@
 #include "ops/device/print/print_tiles.h"
 #include "ops/device/run/run_on_device.h"
 #include "ops/device/self_test.h"
-#include "ops/device/usable_devices.h"
+#include "ops/device/opencl/usable_devices.h"
 #include "tests/unit/ops/fused/body_builder.h"
 
 namespace heddle::ops::testing {

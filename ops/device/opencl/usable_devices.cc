@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "ops/device/usable_devices.h"
+#include "ops/device/opencl/usable_devices.h"
 
 #include <map>
 #include <mutex>
