@@ -34,7 +34,9 @@ for event in trace["traceEvents"]:
     check(isinstance(event["pid"], int) and 0 <= event["pid"] < ranks, f"an event of process {event['pid']}")
     check(isinstance(event["name"], str), "an event without a name")
     if kind == "M":
-        names[(event["pid"], event["tid"])] = event["args"]["name"]
+        name = event["args"]["name"]
+        check(name.isascii() and name.isprintable() and 0 < len(name) < 60, f"a track is called {name!r}")
+        names[(event["pid"], event["tid"])] = name
         continue
     check(is_number(event["ts"]), "an event without a time")
     if kind == "X":
