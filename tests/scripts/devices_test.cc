@@ -46,8 +46,8 @@ TEST_P(DeviceScripts, PrintTheSameBytes) {
   const std::filesystem::path path = GetParam();
   const std::string expected =
       testing_support::ReadText(std::filesystem::path(path).replace_extension(".expected"));
-  for (const char* variant : {"run --devices opencl:0", "run --devices opencl:0 --fusion all",
-                              "sim --workers 2 --min-distributed-bytes 0 --devices opencl:0"}) {
+  for (const char* variant : {"run --devices opencl:0",
+                              "sim --workers 2 --min-distributed-bytes 0 --devices opencl:0 --fusion all"}) {
     SCOPED_TRACE(variant);
     const Finished finished = RunCase(variant, path);
     EXPECT_EQ(finished.code, 0) << finished.errors;
