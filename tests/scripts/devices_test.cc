@@ -33,8 +33,7 @@ class DeviceScripts : public testing::TestWithParam<std::string> {
 
 // Cells, rows, reductions, stitches, loops and functions: compiling a kernel takes longer than all else.
 std::vector<std::string> Scripts() {
-  const std::set<std::string> sample = {"aggregates", "example_kmeans", "example_l2svm", "fused_rows",
-                                        "several_results"};
+  const std::set<std::string> sample = {"example_l2svm", "several_results"};
   std::vector<std::string> paths;
   for (const std::string& path : ScriptCases())
     if (testing_support::RunsAllPlans() || sample.contains(std::filesystem::path(path).stem().string()))
