@@ -320,7 +320,7 @@ INSTANTIATE_TEST_SUITE_P(All, CodesTest,
 
 // No operator that reads codes is without a test above, but for products, fused operators and compress()
 // (products_test.cc, tests/unit/ops/fused/compressed_inputs_test.cc, compress_test.cc,
-// groups_of_codes_test.cc).
+// groups_of_codes_test.cc), and write() (tests/unit/ops/io/formats/column_groups_file_test.cc).
 TEST(CodesCatalogTest, OperatorsThatReadCodesAreKnownHere) {
   const std::set<std::string> tested = {"ifelse",   "replace",     "index",         "cbind",
                                         "rbind",    "removeEmpty", "order",         "quantile",
@@ -328,8 +328,8 @@ TEST(CodesCatalogTest, OperatorsThatReadCodesAreKnownHere) {
                                         "nrow",     "ncol",        "length",        "as.matrix",
                                         "contains", "table",       "aggregate",     "indexAssign"};
   for (const Operator* op : AllOperators()) {
-    const bool is_elsewhere =
-        op->kind == OperatorKind::kProduct || op->name.starts_with("fused") || op->name.ends_with("compress");
+    const bool is_elsewhere = op->kind == OperatorKind::kProduct || op->name.starts_with("fused") ||
+                              op->name.ends_with("compress") || op->name == "write";
     if (op->run_compressed == nullptr || is_elsewhere) continue;
     const std::string name(op->name);
     EXPECT_TRUE(op->unary || op->binary || op->kind == OperatorKind::kAggregate || tested.contains(name))
