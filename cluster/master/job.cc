@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <array>
 #include <bit>
+#include <nlohmann/json.hpp>
 
 namespace heddle::cluster {
 namespace {
@@ -54,6 +55,29 @@ Demand DemandOf(const JobSpecification& specification) {
 
 bool IsLegalTransition(JobState from, JobState to) {
   return std::find(std::begin(kLegal), std::end(kLegal), std::pair(from, to)) != std::end(kLegal);
+}
+
+std::string TextOfCheckpoints(const std::vector<JobCheckpoint>& checkpoints) {
+  nlohmann::json json = nlohmann::json::array();
+  for (const JobCheckpoint& checkpoint : checkpoints)
+    json.push_back({{"name", checkpoint.name},
+                    {"ranks", checkpoint.ranks},
+                    {"printed", checkpoint.printed},
+                    {"taken_ms", checkpoint.taken_ms}});
+  return json.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+}
+
+std::vector<JobCheckpoint> ToCheckpoints(const std::string& text) {
+  const nlohmann::json json = nlohmann::json::parse(text, nullptr, /*allow_exceptions=*/false);
+  std::vector<JobCheckpoint> checkpoints;
+  if (!json.is_array()) return checkpoints;
+  for (const auto& entry : json)
+    if (entry.is_object())
+      checkpoints.push_back({.name = entry.value("name", ""),
+                             .ranks = entry.value("ranks", 1),
+                             .printed = entry.value("printed", int64_t{0}),
+                             .taken_ms = entry.value("taken_ms", int64_t{0})});
+  return checkpoints;
 }
 
 }  // namespace heddle::cluster

@@ -45,6 +45,11 @@ struct JobCheckpoint {
   int64_t taken_ms = 0;  ///< When it was complete, by the wall clock.
 };
 
+/// How a store keeps them: a JSON array of an object each.
+std::string TextOfCheckpoints(const std::vector<JobCheckpoint>& checkpoints);
+/// None of a text that is no array; entries that are no objects are left out.
+std::vector<JobCheckpoint> ToCheckpoints(const std::string& text);
+
 /// What was submitted; never changes.
 struct JobSpecification {
   std::string request_id;  ///< Of the client; unique among those of an owner.

@@ -8,7 +8,6 @@
 #include <algorithm>
 #include <cstring>
 #include <iterator>
-#include <nlohmann/json.hpp>
 #include <utility>
 
 #include "cluster/executor/executor_messages.h"
@@ -35,28 +34,6 @@ std::string KeyOf(const JobSpecification& specification) {
 }
 
 std::string IdOf(int64_t number) { return fmt::format("j{}", number); }
-
-std::string TextOfCheckpoints(const std::vector<JobCheckpoint>& checkpoints) {
-  nlohmann::json json = nlohmann::json::array();
-  for (const JobCheckpoint& checkpoint : checkpoints)
-    json.push_back({{"name", checkpoint.name},
-                    {"ranks", checkpoint.ranks},
-                    {"printed", checkpoint.printed},
-                    {"taken_ms", checkpoint.taken_ms}});
-  return json.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
-}
-std::vector<JobCheckpoint> ToCheckpoints(const std::string& text) {
-  const nlohmann::json json = nlohmann::json::parse(text, nullptr, /*allow_exceptions=*/false);
-  std::vector<JobCheckpoint> checkpoints;
-  if (!json.is_array()) return checkpoints;
-  for (const auto& entry : json)
-    if (entry.is_object())
-      checkpoints.push_back({.name = entry.value("name", ""),
-                             .ranks = entry.value("ranks", 1),
-                             .printed = entry.value("printed", int64_t{0}),
-                             .taken_ms = entry.value("taken_ms", int64_t{0})});
-  return checkpoints;
-}
 
 class SqliteJobStore : public JobStore {
  public:
