@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "core/values/sizes.h"
+#include "scheduler/devices/choose_device.h"
 #include "scheduler/estimate.h"
 #include "scheduler/liveness.h"
 #include "scheduler/memory_of_plan.h"
@@ -106,6 +107,15 @@ Result<Plan> CompleteInPanels(const Plan& plan, const ScheduleOptions& options) 
   }
 }
 
+OnDevice PlaceOnDevice(const Graph& graph, const ScheduleOptions& options) {
+  std::vector<double> host_ns;
+  for (const Node& node : graph.nodes)
+    host_ns.push_back(NodeNs(graph, node, options.constants) + options.constants.operator_ns);
+  return {.device = options.device->device,
+          .nodes = ChooseDevice(graph, host_ns, options.ranks, *options.device),
+          .residences = options.device->residences};
+}
+
 }  // namespace
 
 int64_t LeastPanelledBytes(int64_t memory_bytes) {
@@ -113,11 +123,25 @@ int64_t LeastPanelledBytes(int64_t memory_bytes) {
   return memory_bytes / kPartsOfMemory;
 }
 
+namespace {
+
+// What its memory has no room for, the processor computes: nothing but what is on the device alone already is
+// copied from there.
+Result<Plan> WithoutDevice(const Graph& graph, const std::map<std::string, Distribution>& live_in,
+                           ScheduleOptions options) {
+  options.device->rule = DeviceOptions::Rule::kNone;
+  options.device->memory_bytes = 0;
+  return Schedule(graph, live_in, options);
+}
+
+}  // namespace
+
 Result<Plan> Schedule(const Graph& graph, const std::map<std::string, Distribution>& live_in,
                       const ScheduleOptions& options) {
   HEDDLE_ASSIGN_OR_RETURN(const std::vector<Placement> placements, Place(graph, live_in, options));
-  Plan plan = PlanBuilder(graph, placements, options.ranks, options.in_panels ? std::nullopt : options.device)
-                  .Build();
+  std::optional<OnDevice> on_device;
+  if (options.device && !options.in_panels) on_device = PlaceOnDevice(graph, options);
+  Plan plan = PlanBuilder(graph, placements, options.ranks, std::move(on_device)).Build();
   plan.whole = WholeAlthoughSplit(graph, placements, options.ranks);
   CountLists(&plan);
   for (Task& task : plan.tasks) task.cost_ns = EstimateNs(plan.graph, task, options.constants);
@@ -125,6 +149,9 @@ Result<Plan> Schedule(const Graph& graph, const std::map<std::string, Distributi
     HEDDLE_ASSIGN_OR_RETURN(plan, CompleteInPanels(plan, options));
   } else {
     HEDDLE_RETURN_IF_ERROR(Complete(&plan, options));
+    const bool is_short = options.device && options.device->memory_bytes > 0 &&
+                          PeakOnDevice(plan, options.device->device) > options.device->memory_bytes;
+    if (is_short) return WithoutDevice(graph, live_in, options);
   }
   HEDDLE_RETURN_IF_ERROR(Verify(plan));
   return plan;

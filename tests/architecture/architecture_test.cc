@@ -59,7 +59,7 @@ const std::vector<Library>& Libraries() {
       {"Eigen/", {"ops/", "bench/"}},
       {"spdlog/", {"core/environment/log.cc"}},
       {"llvm/", {"compiler/codegen/module/"}},
-      {"boost/", {"ops/distribution/"}},
+      {"boost/", {"ops/distribution/", "scheduler/devices/"}},
       {"hdf5.h", {"ops/io/formats/module/hdf5/"}},
       {"matio.h", {"ops/io/formats/module/"}},
       {"arrow/", {"ops/io/formats/module/"}},

@@ -34,7 +34,7 @@ Counts CountTasks(const Plan& plan) {
 
 Result<Plan> PlanOf(const GraphUnderTest& g, const std::map<std::string, Distribution>& live_in,
                     ScheduleOptions options) {
-  options.device = kGpu;
+  options.device = DeviceOptions{.device = kGpu};
   HEDDLE_ASSIGN_OR_RETURN(Plan plan, Schedule(g.graph, live_in, options));
   EXPECT_TRUE(CheckLive(plan).ok());
   const Result<Plan> parsed = Plan::Parse(plan.ToText());
