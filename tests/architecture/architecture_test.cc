@@ -360,6 +360,13 @@ TEST(ArchitectureTest, NoFileCollectsEverything) {
   EXPECT_EQ(VagueWord("ops/product/matmul.cc"), "");
 }
 
+// What a script writes when somebody runs it there is no part of its case.
+TEST(ArchitectureTest, FoldersOfCasesHoldCasesAlone) {
+  const std::set<std::string> parts = {".dml", ".expected", ".args"};
+  for (const auto& entry : fs::directory_iterator(fs::path(HEDDLE_SOURCE_DIR) / "tests/scripts/cases"))
+    EXPECT_TRUE(parts.contains(entry.path().extension())) << entry.path();
+}
+
 TEST(ArchitectureTest, EverySourceNamesItsLicence) {
   std::vector<std::string> folders = TableFolders();
   folders.emplace_back("tests");
