@@ -455,8 +455,19 @@ Status KernelBody::RunKernel(const Prepared& prepared, std::span<const Value* co
                              .op = prepared.op,
                              .stage = stage ? &*stage : nullptr};
   if (const Device device = task.id.device(); !device.IsHost())
-    return ops::RunOnDeviceOrHost(device, kernels_, call, results);
+    return RunOnDevice(device, call, task, results);
   return kernels_.Run(call, results);
+}
+
+Status KernelBody::RunOnDevice(Device device, const ops::KernelCall& call, const Task& task,
+                               std::span<Value> results) const {
+  HEDDLE_RETURN_IF_ERROR(ops::RunOnDeviceOrHost(device, kernels_, call, results));
+  for (size_t i = 0; i < results.size(); ++i) {
+    const Register& reg = plan_->registers[static_cast<size_t>(task.produced[i])];
+    if (!reg.device.IsHost()) continue;
+    HEDDLE_ASSIGN_OR_RETURN(results[i], ops::ToHostMemory(results[i], reg.info.format));
+  }
+  return OkStatus();
 }
 
 void KernelBody::TakeResults(std::map<std::string, Value>* live_out,

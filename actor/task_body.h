@@ -118,6 +118,9 @@ class KernelBody : public TaskBody {
              std::span<Value> results) const;
   /// All but kernels.
   Result<Value> Move(Prepared& prepared, std::span<const Value* const> inputs, int64_t act) const;
+  /// The operator by a device, its results in the memories of their registers.
+  Status RunOnDevice(Device device, const ops::KernelCall& call, const Task& task,
+                     std::span<Value> results) const;
   Status RunKernel(const Prepared& prepared, std::span<const Value* const> inputs, int64_t act,
                    std::span<Value> results) const;
   Result<Value> ViewPanels(const Prepared& prepared, std::span<const Value* const> inputs) const;

@@ -222,7 +222,7 @@ std::vector<ValueInfo> PlanBuilder::InputInfos(NodeId id) const {
 }
 
 Residence PlanBuilder::ResidenceOf(const std::string& variable) const {
-  if (!on_device_) return {};
+  if (!KeepsValuesOnDevice()) return {};
   const auto found = on_device_->residences.find(variable);
   return found == on_device_->residences.end() ? Residence() : found->second;
 }
@@ -328,7 +328,7 @@ void PlanBuilder::EmitAssign(NodeId id) {
   const Node& node = graph_[id];
   const Distribution& home = placements_[static_cast<size_t>(id)].result;
   std::vector<RegisterId> values(static_cast<size_t>(ranks_), kNoRegister);
-  bool is_there = on_device_.has_value() && node.info.IsSized();
+  bool is_there = KeepsValuesOnDevice() && node.info.IsSized();
   for (int32_t rank = 0; rank < ranks_; ++rank) {
     if (!home.IsHeldBy(rank)) continue;
     RegisterId& value = values[static_cast<size_t>(rank)];
@@ -351,7 +351,7 @@ void PlanBuilder::AddLiveOut(NodeId id, const std::vector<RegisterId>& values, D
 }
 
 void PlanBuilder::KeepCopiesOfLiveIns() {
-  if (!on_device_) return;
+  if (!KeepsValuesOnDevice()) return;
   const std::vector<Binding> read = plan_.live_in, left = plan_.live_out;
   for (const Binding& binding : read) {
     const Residence residence = ResidenceOf(binding.variable);
@@ -456,7 +456,7 @@ void PlanBuilder::AddOutputOf(size_t task, NodeId id, size_t i, bool split) {
 
 void PlanBuilder::PlaceOutput(RegisterId id, NodeId node, size_t i) {
   Register& output = plan_.registers[static_cast<size_t>(id)];
-  if (output.producer.device().IsHost()) return;
+  if (output.producer.device().IsHost() || !on_device_->keeps_values) return;
   // Reductions are finished by the host.
   if (output.info.IsMatrix() && ops::StaysOnDevice(graph_[node], InputInfos(node), i))
     output.device = output.producer.device();
@@ -476,7 +476,7 @@ size_t PlanBuilder::EmitTask(NodeId id, int32_t rank, bool has_effect) {
   for (size_t i = 0; i < node.inputs.size(); ++i) {
     if (node.inputs[i] == kNoNode) {
       inputs.push_back(kNoRegister);
-    } else if (on_device && graph_[node.inputs[i]].info.IsMatrix()) {
+    } else if (on_device && on_device_->keeps_values && graph_[node.inputs[i]].info.IsMatrix()) {
       inputs.push_back(InMemoryOf(PieceAnywhere(node.inputs[i], placement.inputs[i], rank), on_device_->device));
     } else {
       inputs.push_back(Piece(node.inputs[i], placement.inputs[i], rank));

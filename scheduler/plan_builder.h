@@ -22,6 +22,9 @@ struct OnDevice {
   Device device;
   std::vector<bool> nodes;                      ///< Whether tasks of the node run there.
   std::map<std::string, Residence> residences;  ///< Of live-ins that are not on the host alone.
+  /// Values stay there from one operator to the next. Else each operator copies what it reads and makes,
+  /// within its act, and all registers are in the memory of the host: of plans in panels.
+  bool keeps_values = true;
 };
 
 /// Writes the tasks and registers of a plan from placements, with the boxing between them. A task is appended
@@ -53,6 +56,7 @@ class PlanBuilder {
   bool RunsOnDevice(NodeId node) const { return on_device_ && on_device_->nodes[static_cast<size_t>(node)]; }
   /// Where a live-in is.
   Residence ResidenceOf(const std::string& variable) const;
+  bool KeepsValuesOnDevice() const { return on_device_ && on_device_->keeps_values; }
   /// A register of a live-in on each rank that holds it, in that memory.
   std::vector<RegisterId> AddLiveIn(NodeId node, Device device);
   /// A sink for these registers of all ranks that hold the variable of the node, and the live-out of it.

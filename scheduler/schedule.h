@@ -30,7 +30,7 @@ struct ScheduleOptions {
   /// Of CSR live-ins of a plan in panels, as ops::MostEntries (ops/panels/entry_counts.h) counts them; one
   /// rank.
   std::map<std::string, std::vector<int64_t>> most_entries;
-  std::optional<DeviceOptions> device;  ///< Of every rank, beside the processor; in plans without panels.
+  std::optional<DeviceOptions> device;  ///< Of every rank, beside the processor.
 };
 /// From which size values are in panels, in a plan with panels.
 int64_t LeastPanelledBytes(int64_t memory_bytes);

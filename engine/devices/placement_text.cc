@@ -70,7 +70,7 @@ Result<std::string> PlacementText::Of(const Graph& graph) {
   std::vector<double> host_ns;
   for (const Node& node : graph.nodes)
     host_ns.push_back(scheduler::NodeNs(graph, node, options.constants) + options.constants.operator_ns);
-  const std::vector<bool> chosen = scheduler::ChooseDevice(graph, host_ns, options.ranks, device);
+  const std::vector<bool> chosen = scheduler::ChooseDevice(graph, host_ns, options.ranks, /*keeps_values=*/true, device);
   const std::string name = fmt::format("{}:{}", Name(device.device.type), device.device.index);
   std::string text;
   std::vector<Residence> of_node(graph.nodes.size());

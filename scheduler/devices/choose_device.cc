@@ -185,6 +185,25 @@ class ByCost {
   std::vector<bool> can_run_;               // By node.
 };
 
+// Operators that are faster there with copies of all that they read and make.
+std::vector<bool> EachByCost(const Graph& graph, const std::vector<double>& host_ns, int32_t ranks,
+                             const ops::DeviceRates& rates) {
+  std::vector<bool> chosen;
+  for (NodeId id = 0; id < graph.size(); ++id) {
+    const Node& node = graph[id];
+    double ns = 0;
+    for (const NodeId input : node.inputs)
+      if (input != kNoNode && graph[input].info.IsMatrix())
+        ns += ops::BytesToMove(graph[input].info) / rates.copy_in * 1e9;
+    for (const ValueInfo& result : ResultsOf(node))
+      if (result.IsMatrix()) ns += ops::BytesToMove(result) / rates.copy_out * 1e9;
+    const bool can_run = CanRun(graph, id);
+    if (can_run) ns = (ns + DeviceNs(graph, node, rates)) / static_cast<double>(ranks) + rates.launch_ns;
+    chosen.push_back(can_run && ns < host_ns[static_cast<size_t>(id)] / static_cast<double>(ranks));
+  }
+  return chosen;
+}
+
 }  // namespace
 
 double DeviceNs(const Graph& graph, const Node& node, const ops::DeviceRates& rates) {
@@ -193,13 +212,13 @@ double DeviceNs(const Graph& graph, const Node& node, const ops::DeviceRates& ra
 }
 
 std::vector<bool> ChooseDevice(const Graph& graph, const std::vector<double>& host_ns, int32_t ranks,
-                               const DeviceOptions& options) {
+                               bool keeps_values, const DeviceOptions& options) {
   if (options.rule == DeviceOptions::Rule::kByCost) {
     if (options.rates.memory <= 0) return std::vector<bool>(graph.nodes.size(), false);
-    return ByCost(graph, host_ns, ranks, options).Run();
+    if (keeps_values) return ByCost(graph, host_ns, ranks, options).Run();
+    return EachByCost(graph, host_ns, ranks, options.rates);
   }
   std::vector<bool> chosen(graph.nodes.size(), false);
-  if (options.rule == DeviceOptions::Rule::kNone) return chosen;
   SeededRandom random(options.seed);
   for (NodeId id = 0; id < graph.size(); ++id) {
     const bool is_drawn = options.rule == DeviceOptions::Rule::kAll || random.Below(2) == 1;

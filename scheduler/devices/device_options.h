@@ -18,7 +18,6 @@ struct DeviceOptions {
   enum class Rule : uint8_t {
     kAll,     ///< Every operator that it can run.
     kByCost,  ///< Regions of operators that are faster there, with all copies.
-    kNone,    ///< Nothing: values that are there are brought back.
     kRandom,  ///< A random half of what it can run: for tests.
   };
   Device device;

@@ -174,12 +174,19 @@ TEST(DevicePlanTest, MemoryOfTheDeviceIsItsOwn) {
   EXPECT_LT(plan->peak_bytes[0], 3 * 16'000'000);
 }
 
-TEST(DevicePlanTest, WhatTheDeviceHasNoRoomForIsTheHosts) {
+// Rows go there a panel at a time, within the acts of the operators.
+TEST(DevicePlanTest, WhatTheDeviceHasNoRoomForGoesThroughItInPanels) {
   ScheduleOptions options{.ranks = 1};
   options.device = DeviceOptions{.memory_bytes = 40'000'000};
   const Result<Plan> plan = PlanOf(ExpAndSums(), {{"X", Distribution::One()}}, options);
   ASSERT_TRUE(plan.ok()) << plan.status().ToString();
-  EXPECT_EQ(CountTasks(*plan), Counts());
+  EXPECT_EQ(CountTasks(*plan), (Counts{.on_device = 3}));
+  for (const Task& task : plan->tasks)
+    if (!task.id.device().IsHost()) {
+      EXPECT_GT(task.panel_rows, 0);
+      EXPECT_LE(task.panel_rows * 20 * 8 * 4, 40'000'000);
+    }
+  for (const Register& reg : plan->registers) EXPECT_TRUE(reg.device.IsHost());
 }
 
 // ---- By cost. A device of ten times the processor's rates, whose copies take as long as the processor
@@ -236,7 +243,7 @@ TEST(DevicePlanTest, ByCostWholeRegionsGo) {
   DeviceOptions options{.rule = DeviceOptions::Rule::kByCost,
                         .rates = {.copy_in = 8e9, .copy_out = 8e9, .memory = 1e12, .fma = 1e12, .launch_ns = 5e3}};
   const auto chosen_of = [&](const Graph& graph) {
-    const std::vector<bool> chosen = ChooseDevice(graph, host_ns, 1, options);
+    const std::vector<bool> chosen = ChooseDevice(graph, host_ns, 1, true, options);
     return std::count(chosen.begin(), chosen.end(), true);
   };
   EXPECT_EQ(chosen_of(one.graph), 0);    // Copies in and out take 4 ms, the processor 1 ms.
@@ -281,7 +288,7 @@ TEST(DevicePlanTest, ByCostNoDivisionIsCheaper) {
       }
       return ns;
     };
-    const double chosen = cost_of(ChooseDevice(graph, host_ns, 1, options));
+    const double chosen = cost_of(ChooseDevice(graph, host_ns, 1, true, options));
     double least = chosen;
     for (uint32_t bits = 0; bits < 256; ++bits) {
       std::vector<bool> on_device(values.size(), false);
@@ -300,7 +307,7 @@ TEST(DevicePlanTest, RandomPlacementsDiffer) {
   std::set<std::vector<bool>> all;
   const GraphUnderTest g = ExpAndSums();
   for (uint64_t seed = 0; seed < 20; ++seed)
-    all.insert(ChooseDevice(g.graph, {}, 1, {.rule = DeviceOptions::Rule::kRandom, .seed = seed}));
+    all.insert(ChooseDevice(g.graph, {}, 1, true, {.rule = DeviceOptions::Rule::kRandom, .seed = seed}));
   EXPECT_GT(all.size(), 3U);
 }
 
