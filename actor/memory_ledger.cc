@@ -21,7 +21,7 @@ int64_t PlannedBytes(const ValueInfo& info, const Value& value) {
 }  // namespace
 
 void MemoryLedger::BeginWrite(const Register& description, uint8_t slot) {
-  if (description.bytes == 0) return;
+  if (description.bytes == 0 || !description.device.IsHost()) return;
   const std::lock_guard<std::mutex> lock(mutex_);
   if (!in_use_.try_emplace({description.id, slot}, Use{.bytes = description.bytes}).second) return;
   used_bytes_ += description.bytes;
@@ -31,7 +31,7 @@ void MemoryLedger::BeginWrite(const Register& description, uint8_t slot) {
 }
 
 void MemoryLedger::Publish(const Register& description, uint8_t slot, int readers, const Value& value) {
-  if (description.bytes == 0) return;
+  if (description.bytes == 0 || !description.device.IsHost()) return;
   const std::lock_guard<std::mutex> lock(mutex_);
   if (const int64_t bytes = PlannedBytes(description.info, value); bytes > description.bytes)
     Broken(Internal("I8: register {} holds {} bytes, the plan stated {}", description.id, bytes,

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "core/memory/counted_heap.h"
+#include "core/programs/residence.h"
 #include "core/programs/staged_tasks.h"
 #include "core/programs/text_format.h"
 #include "ops/base/stages.h"
@@ -112,6 +113,16 @@ bool ReadsLast(const Plan& plan, const Task& task) {
   });
 }
 
+// What a run calls the value of a source or sink of a variable: a copy on a device is a value of its own.
+std::string VariableOf(const Plan& plan, const Task& task) {
+  if (task.node < 0 || task.node >= plan.graph.size()) return "";
+  const std::string& name = plan.graph[task.node].Text("name");
+  const std::vector<RegisterId>& values = task.kind == TaskKind::kSink ? task.consumed : task.produced;
+  const bool is_there =
+      !values.empty() && values[0] >= 0 && !plan.registers[static_cast<size_t>(values[0])].device.IsHost();
+  return is_there ? NameOnDevice(name) : name;
+}
+
 }  // namespace
 
 KernelBody::Work KernelBody::WorkOf(const Task& task, const Node* node) {
@@ -146,14 +157,13 @@ KernelBody::Work KernelBody::WorkOf(const Task& task, const Node* node) {
   if (task.phase == Phase::kShape) return is_sink ? Work::kKeep : Work::kShape;
   if (is("literal")) return Work::kLiteral;
   if (is("assign")) return is_sink ? Work::kKeep : Work::kForward;
-  if (is("variable")) return Work::kForward;
+  if (is("variable")) return is_sink ? Work::kKeep : Work::kForward;
   return Work::kKernel;
 }
 
 KernelBody::KernelBody(const PlanInstance& instance, const ops::KernelSource& kernels,
                        ops::KernelContext& context)
     : plan_(instance.shared_plan()), kernels_(kernels), context_(context), tasks_(instance.actors().size()) {
-  static const std::string no_name;
   const Graph& graph = instance.plan().graph;
   for (const Actor& actor : instance.actors()) {
     const Task& task = actor.task();
@@ -193,7 +203,7 @@ KernelBody::KernelBody(const PlanInstance& instance, const ops::KernelSource& ke
     if (prepared.work == Work::kVariable) variables_.push_back(&prepared);
     if (prepared.work == Work::kKeep) sinks_.push_back(&prepared);
     if (prepared.work == Work::kVariable || prepared.work == Work::kKeep)
-      prepared.variable = prepared.node == nullptr ? &no_name : &prepared.node->Text("name");
+      prepared.variable = VariableOf(instance.plan(), task);
     if (prepared.work == Work::kLiteral) {
       if (const Scalar* literal = prepared.node->FindAttribute("value"); literal != nullptr)
         prepared.held = Value(*literal);
@@ -203,9 +213,9 @@ KernelBody::KernelBody(const PlanInstance& instance, const ops::KernelSource& ke
 
 Status KernelBody::Begin(std::map<std::string, Value> live_in) {
   for (Prepared* prepared : variables_) {
-    const auto found = live_in.find(*prepared->variable);
+    const auto found = live_in.find(prepared->variable);
     if (found == live_in.end())
-      return Internal("the run of a plan lacks its live-in variable: {}", *prepared->variable);
+      return Internal("the run of a plan lacks its live-in variable: {}", prepared->variable);
     prepared->held = found->second;
   }
   for (Prepared* prepared : sinks_) prepared->held = Value();
@@ -445,8 +455,19 @@ Status KernelBody::RunKernel(const Prepared& prepared, std::span<const Value* co
                              .op = prepared.op,
                              .stage = stage ? &*stage : nullptr};
   if (const Device device = task.id.device(); !device.IsHost())
-    return ops::RunOnDeviceOrHost(device, kernels_, call, results);
+    return RunOnDevice(device, call, task, results);
   return kernels_.Run(call, results);
+}
+
+Status KernelBody::RunOnDevice(Device device, const ops::KernelCall& call, const Task& task,
+                               std::span<Value> results) const {
+  HEDDLE_RETURN_IF_ERROR(ops::RunOnDeviceOrHost(device, kernels_, call, results));
+  for (size_t i = 0; i < results.size(); ++i) {
+    const Register& reg = plan_->registers[static_cast<size_t>(task.produced[i])];
+    if (!reg.device.IsHost()) continue;
+    HEDDLE_ASSIGN_OR_RETURN(results[i], ops::ToHostMemory(results[i], reg.info.format));
+  }
+  return OkStatus();
 }
 
 void KernelBody::TakeResults(std::map<std::string, Value>* live_out,
@@ -460,10 +481,10 @@ void KernelBody::TakeResults(std::map<std::string, Value>* live_out,
   }
   for (Prepared* sink : sinks_) {
     if (sink->task->phase != Phase::kShape) {
-      live_out->insert_or_assign(*sink->variable, std::move(sink->held));
+      live_out->insert_or_assign(sink->variable, std::move(sink->held));
     } else {
       sizes->insert_or_assign(
-          *sink->variable, SizeOfShape(sink->held, sink->node == nullptr ? ValueInfo() : sink->node->info));
+          sink->variable, SizeOfShape(sink->held, sink->node == nullptr ? ValueInfo() : sink->node->info));
     }
     sink->held = Value();
   }

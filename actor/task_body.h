@@ -32,7 +32,7 @@ class TaskBody {
 
 /// The body of real plans: operators through a KernelSource, and what the runtime itself knows how to do.
 ///
-///   variable (source)        publishes the live-in; phase "slice": its rows [row_begin, row_end)
+///   variable (source)        publishes the live-in, or its copy on a device (NameOnDevice); phase "slice": its rows [row_begin, row_end)
 ///   literal (source)         publishes the scalar
 ///   phase "slice"            rows (columns, as the task's axis says) [row_begin, row_end) of the input; of
 ///                            panels, all inputs together, a view of them (ops/panels/view_panels.h)
@@ -100,7 +100,7 @@ class KernelBody : public TaskBody {
     const ops::Operator* op = nullptr;  ///< Of the node, kKernel, kJoinLists; nullptr: the catalog has none.
     Work work = Work::kKernel;
     std::string_view user = "a copy";       ///< What asks for memory, for messages: of a node its operator.
-    const std::string* variable = nullptr;  ///< Of kVariable and kKeep: the node's name attribute.
+    std::string variable;  ///< Of kVariable and kKeep: what the run calls the value (Runtime::Run).
     std::vector<ValueInfo> input_infos;
     bool reads_last = false;             ///< kKernel: nobody reads its first input after this task.
     const StagedNode* staged = nullptr;  ///< Of Phase::kStage and kStages; with
@@ -118,6 +118,9 @@ class KernelBody : public TaskBody {
              std::span<Value> results) const;
   /// All but kernels.
   Result<Value> Move(Prepared& prepared, std::span<const Value* const> inputs, int64_t act) const;
+  /// The operator by a device, its results in the memories of their registers.
+  Status RunOnDevice(Device device, const ops::KernelCall& call, const Task& task,
+                     std::span<Value> results) const;
   Status RunKernel(const Prepared& prepared, std::span<const Value* const> inputs, int64_t act,
                    std::span<Value> results) const;
   Result<Value> ViewPanels(const Prepared& prepared, std::span<const Value* const> inputs) const;

@@ -18,6 +18,7 @@
 #include "engine/blocks/compiled_block.h"
 #include "engine/blocks/distribution_text.h"
 #include "engine/blocks/program_memory.h"
+#include "engine/devices/placement_text.h"
 #include "engine/machine/machine_constants.h"
 #include "engine/session/limit_of_run.h"
 #include "engine/session/planning.h"
@@ -250,6 +251,7 @@ Result<std::string> Engine::Explain(const Script& script, std::string_view level
   HEDDLE_ASSIGN_OR_RETURN(compiler::FuseOptions fuse, FuseOptionsOf(options_.session));
   compiler::Diagnostics diagnostics;
   DistributionText distribution(options_.session);
+  PlacementText placement(options_.session);
   SessionOptions planned = options_.session;
   if (planned.memory_bytes == 0)
     planned.available_bytes =
@@ -262,6 +264,7 @@ Result<std::string> Engine::Explain(const Script& script, std::string_view level
        .runs_directly =
            [this](const Graph& block) { return RunsDirectly(options_.session) && IsSmall(block); },
        .distribution_of = [&](const Graph& fused) { return distribution.Of(fused); },
+       .placement_of = [&](const Graph& fused) { return placement.Of(fused); },
        .memory_of = [&](const Program& program) { return ExplainMemory(program, planned, files.get()); }});
 }
 

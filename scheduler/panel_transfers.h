@@ -29,8 +29,10 @@ class TaskWriter {
   }
 
   static size_t Index(RegisterId id) { return static_cast<size_t>(id); }
+  // What brings panels to a task on a device, and takes them from it, is the processor's.
   TaskId NewId(TaskId like, uint32_t stream) {
-    return TaskId::Make(like.rank(), like.device(), stream, next_index_[stream]++);
+    if (!plan_.streams[stream].device.IsHost()) stream = 0;
+    return TaskId::Make(like.rank(), plan_.streams[stream].device, stream, next_index_[stream]++);
   }
   // Every plan in which a value is panels has such a stream.
   uint32_t DiskStream() {

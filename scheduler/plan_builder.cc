@@ -12,13 +12,15 @@
 
 namespace heddle::scheduler {
 PlanBuilder::PlanBuilder(const Graph& graph, const std::vector<Placement>& placements, int32_t ranks,
-                         std::optional<Device> device)
-    : graph_(graph), placements_(placements), ranks_(ranks), device_(device) {
-  if (device_)
+                         std::optional<OnDevice> on_device)
+    : graph_(graph), placements_(placements), ranks_(ranks), on_device_(std::move(on_device)) {
+  if (on_device_) {
+    const Device device = on_device_->device;
     for (const StreamKind kind : {StreamKind::kCompute, StreamKind::kCopyIn, StreamKind::kCopyOut})
-      plan_.streams.push_back(
-          {*device_, kind,
-           fmt::format("{}:{} {}", heddle::Name(device_->type), device_->index, heddle::Name(kind))});
+      plan_.streams.push_back({device, kind,
+                               fmt::format("{}:{} {}", heddle::Name(device.type), device.index,
+                                           heddle::Name(kind))});
+  }
   tasks_of_.resize(static_cast<size_t>(ranks) * plan_.streams.size());
 }
 
@@ -48,6 +50,7 @@ Plan PlanBuilder::Build() {
       EmitOperator(id);
     }
   }
+  KeepCopiesOfLiveIns();
   std::stable_sort(plan_.tasks.begin(), plan_.tasks.end(),
                    [](const Task& a, const Task& b) { return a.id.rank() < b.id.rank(); });
   return std::move(plan_);
@@ -218,8 +221,10 @@ std::vector<ValueInfo> PlanBuilder::InputInfos(NodeId id) const {
   return infos;
 }
 
-bool PlanBuilder::RunsOnDevice(NodeId id) const {
-  return device_ && ops::DeviceOperators::CanRun(graph_[id], InputInfos(id)).ok();
+Residence PlanBuilder::ResidenceOf(const std::string& variable) const {
+  if (!KeepsValuesOnDevice()) return {};
+  const auto found = on_device_->residences.find(variable);
+  return found == on_device_->residences.end() ? Residence() : found->second;
 }
 
 RegisterId PlanBuilder::PieceAnywhere(NodeId node, const Distribution& distribution, int32_t rank) {
@@ -294,29 +299,76 @@ RegisterId PlanBuilder::ComputeEverywhere(NodeId id, int32_t rank) {
 }
 
 void PlanBuilder::EmitVariable(NodeId id) {
+  const Distribution& home = placements_[static_cast<size_t>(id)].result;
+  const Residence residence = ResidenceOf(graph_[id].Text("name"));
+  std::vector<RegisterId> pieces, there;
+  if (residence.on_host) pieces = AddLiveIn(id, {});
+  if (residence.on_device) there = AddLiveIn(id, on_device_->device);
+  for (size_t rank = 0; residence.on_host && residence.on_device && rank < pieces.size(); ++rank)
+    if (pieces[rank] != kNoRegister) transfers_[pieces[rank]] = there[rank];
+  pieces_[{id, home}] = residence.on_host ? pieces : there;
+}
+
+std::vector<RegisterId> PlanBuilder::AddLiveIn(NodeId id, Device device) {
   const Node& node = graph_[id];
   const Distribution& home = placements_[static_cast<size_t>(id)].result;
-  plan_.live_in.push_back({node.Text("name"), home, node.info, id});
-  auto& pieces = pieces_[{id, home}];
-  pieces.assign(static_cast<size_t>(ranks_), kNoRegister);
+  plan_.live_in.push_back({node.Text("name"), home, node.info, id, device});
+  std::vector<RegisterId> pieces(static_cast<size_t>(ranks_), kNoRegister);
   for (int32_t rank = 0; rank < ranks_; ++rank) {
     if (!home.IsHeldBy(rank)) continue;
     const ValueInfo info = home.IsSplit() ? PartInfo(node.info, home.split, rank) : node.info;
     pieces[static_cast<size_t>(rank)] =
         AddOutput(AddTask(rank, StreamKind::kCompute, TaskKind::kSource, id, Phase::kWhole, {}), info);
+    plan_.registers.back().device = device;
   }
+  return pieces;
 }
 
 void PlanBuilder::EmitAssign(NodeId id) {
   const Node& node = graph_[id];
   const Distribution& home = placements_[static_cast<size_t>(id)].result;
-  plan_.live_out.push_back({node.Text("name"), home, node.info, id});
+  std::vector<RegisterId> values(static_cast<size_t>(ranks_), kNoRegister);
+  bool is_there = KeepsValuesOnDevice() && node.info.IsSized();
   for (int32_t rank = 0; rank < ranks_; ++rank) {
     if (!home.IsHeldBy(rank)) continue;
-    const RegisterId value = Piece(node.inputs[0], home, rank);
-    AddTask(rank, StreamKind::kCompute, TaskKind::kSink, id, Phase::kWhole, {value});
+    RegisterId& value = values[static_cast<size_t>(rank)];
+    value = PieceAnywhere(node.inputs[0], home, rank);
+    is_there = is_there && plan_.registers[static_cast<size_t>(value)].device == on_device_->device;
   }
+  for (RegisterId& value : values)
+    if (!is_there && value != kNoRegister) value = InMemoryOf(value, {});
+  AddLiveOut(id, values, is_there ? on_device_->device : Device());
   if (node.info.IsTabular() && !node.info.IsSized()) EmitShape(id, home);
+}
+
+void PlanBuilder::AddLiveOut(NodeId id, const std::vector<RegisterId>& values, Device device) {
+  const Node& node = graph_[id];
+  const Distribution& home = placements_[static_cast<size_t>(id)].result;
+  plan_.live_out.push_back({node.Text("name"), home, node.info, id, device});
+  for (int32_t rank = 0; rank < ranks_; ++rank)
+    if (const RegisterId value = values[static_cast<size_t>(rank)]; value != kNoRegister)
+      AddTask(rank, StreamKind::kCompute, TaskKind::kSink, id, Phase::kWhole, {value});
+}
+
+void PlanBuilder::KeepCopiesOfLiveIns() {
+  if (!KeepsValuesOnDevice()) return;
+  const std::vector<Binding> read = plan_.live_in, left = plan_.live_out;
+  for (const Binding& binding : read) {
+    const Residence residence = ResidenceOf(binding.variable);
+    const bool is_replaced = std::any_of(left.begin(), left.end(), [&](const Binding& other) {
+      return other.variable == binding.variable;
+    });
+    if (is_replaced || (residence.on_host && residence.on_device)) continue;
+    std::vector<RegisterId> copies = pieces_.at({binding.node, binding.distribution});
+    bool is_copied = true;
+    for (RegisterId& id : copies) {
+      if (id == kNoRegister) continue;
+      const auto found = transfers_.find(id);
+      is_copied = is_copied && found != transfers_.end();
+      if (is_copied) id = found->second;
+    }
+    if (is_copied) AddLiveOut(binding.node, copies, residence.on_host ? on_device_->device : Device());
+  }
 }
 
 void PlanBuilder::EmitShape(NodeId id, const Distribution& home) {
@@ -404,7 +456,7 @@ void PlanBuilder::AddOutputOf(size_t task, NodeId id, size_t i, bool split) {
 
 void PlanBuilder::PlaceOutput(RegisterId id, NodeId node, size_t i) {
   Register& output = plan_.registers[static_cast<size_t>(id)];
-  if (output.producer.device().IsHost()) return;
+  if (output.producer.device().IsHost() || !on_device_->keeps_values) return;
   // Reductions are finished by the host.
   if (output.info.IsMatrix() && ops::StaysOnDevice(graph_[node], InputInfos(node), i))
     output.device = output.producer.device();
@@ -424,8 +476,8 @@ size_t PlanBuilder::EmitTask(NodeId id, int32_t rank, bool has_effect) {
   for (size_t i = 0; i < node.inputs.size(); ++i) {
     if (node.inputs[i] == kNoNode) {
       inputs.push_back(kNoRegister);
-    } else if (on_device && graph_[node.inputs[i]].info.IsMatrix()) {
-      inputs.push_back(InMemoryOf(PieceAnywhere(node.inputs[i], placement.inputs[i], rank), *device_));
+    } else if (on_device && on_device_->keeps_values && graph_[node.inputs[i]].info.IsMatrix()) {
+      inputs.push_back(InMemoryOf(PieceAnywhere(node.inputs[i], placement.inputs[i], rank), on_device_->device));
     } else {
       inputs.push_back(Piece(node.inputs[i], placement.inputs[i], rank));
     }
@@ -437,7 +489,7 @@ size_t PlanBuilder::EmitTask(NodeId id, int32_t rank, bool has_effect) {
   const bool partial = placement.split && reduces;
   const size_t index =
       AddTask(rank, has_effect ? StreamKind::kHost : StreamKind::kCompute, kind, id,
-              partial ? Phase::kPartial : Phase::kWhole, std::move(inputs), on_device ? *device_ : Device());
+              partial ? Phase::kPartial : Phase::kWhole, std::move(inputs), on_device ? on_device_->device : Device());
   Task& task = plan_.tasks[index];
   if (placement.split) {
     task.total_rows = placement.total_rows;

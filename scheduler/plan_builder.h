@@ -3,10 +3,12 @@
 
 #include <map>
 #include <optional>
+#include <string>
 #include <utility>
 #include <vector>
 
 #include "core/programs/plan.h"
+#include "core/programs/residence.h"
 #include "scheduler/place.h"
 #include "scheduler/transition.h"
 
@@ -14,6 +16,16 @@ namespace heddle::scheduler {
 
 /// In the place of an input that is left out.
 constexpr RegisterId kNoRegister = -1;
+
+/// What of a plan is on the device that every rank has.
+struct OnDevice {
+  Device device;
+  std::vector<bool> nodes;                      ///< Whether tasks of the node run there.
+  std::map<std::string, Residence> residences;  ///< Of live-ins that are not on the host alone.
+  /// Values stay there from one operator to the next. Else each operator copies what it reads and makes,
+  /// within its act, and all registers are in the memory of the host: of plans in panels.
+  bool keeps_values = true;
+};
 
 /// Writes the tasks and registers of a plan from placements, with the boxing between them. A task is appended
 /// after the tasks it consumes from, so creation order is an execution order on every rank.
@@ -28,9 +40,8 @@ class PlanBuilder {
   friend class ReductionParts;  // plan_collectives.h
 
  public:
-  /// `device`: of each rank, where operators run that it can run.
   PlanBuilder(const Graph& graph, const std::vector<Placement>& placements, int32_t ranks,
-              std::optional<Device> device = std::nullopt);
+              std::optional<OnDevice> on_device = std::nullopt);
   Plan Build();
 
  private:
@@ -42,7 +53,16 @@ class PlanBuilder {
   RegisterId InMemoryOf(RegisterId source, Device device);
   std::vector<ValueInfo> InputInfos(NodeId node) const;
   /// Whether tasks of the node run on the device.
-  bool RunsOnDevice(NodeId node) const;
+  bool RunsOnDevice(NodeId node) const { return on_device_ && on_device_->nodes[static_cast<size_t>(node)]; }
+  /// Where a live-in is.
+  Residence ResidenceOf(const std::string& variable) const;
+  bool KeepsValuesOnDevice() const { return on_device_ && on_device_->keeps_values; }
+  /// A register of a live-in on each rank that holds it, in that memory.
+  std::vector<RegisterId> AddLiveIn(NodeId node, Device device);
+  /// A sink for these registers of all ranks that hold the variable of the node, and the live-out of it.
+  void AddLiveOut(NodeId node, const std::vector<RegisterId>& values, Device device);
+  /// Copies that the plan makes of live-ins stay with them, beside what they are copies of.
+  void KeepCopiesOfLiveIns();
   RegisterId MakePiece(NodeId node, const Distribution& distribution, int32_t rank);
   /// The whole value on `rank`, from the parts of all ranks.
   RegisterId GatherParts(NodeId node, const Distribution& split, int32_t rank);
@@ -138,7 +158,7 @@ class PlanBuilder {
   const Graph& graph_;
   const std::vector<Placement>& placements_;
   const int32_t ranks_;
-  const std::optional<Device> device_;
+  const std::optional<OnDevice> on_device_;
   Plan plan_;
   std::map<std::pair<NodeId, Distribution>, std::vector<RegisterId>> pieces_;  // by rank; -1: not there yet
   std::map<RegisterId, RegisterId> transfers_;  ///< Copies on the device of what is on the host, and back.

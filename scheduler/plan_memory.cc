@@ -46,16 +46,17 @@ int64_t EndOf(const Lifetime& lifetime) { return SaturatingSum(lifetime.offset, 
 
 bool Meet(const Lifetime& a, const Lifetime& b) { return a.offset < EndOf(b) && b.offset < EndOf(a); }
 
-// Plans the block of one rank: tasks [first, last) of the plan.
+// Plans the block of one rank in one memory: tasks [first, last) of the plan.
 class RankMemory {
  public:
-  RankMemory(Plan& plan, size_t first, size_t last)
+  RankMemory(Plan& plan, Device device, size_t first, size_t last)
       : plan_(plan),
+        device_(device),
         first_(first),
         size_(last - first),
         position_(std::span(plan.tasks).subspan(first, last - first)) {}
 
-  /// Plan::peak_bytes and Plan::pool_bytes of the rank.
+  /// Plan::peak_bytes and Plan::pool_bytes of the rank; of a device, what its registers take.
   std::pair<int64_t, int64_t> Run() {
     FindPasses();
     FindOrder();
@@ -98,7 +99,7 @@ class RankMemory {
     for (size_t i = 0; i < size_; ++i) {
       for (RegisterId id : TaskAt(i).produced) {
         const Register& reg = RegisterOf(id);
-        if (reg.bytes == 0) continue;
+        if (reg.bytes == 0 || !(reg.device == device_)) continue;
         Lifetime lifetime{.id = id, .begin = i, .end = i};
         lifetime.bytes =
             SaturatingSum(SaturatingProduct(reg.bytes, reg.slots), kAlignment - 1) / kAlignment * kAlignment;
@@ -296,6 +297,7 @@ class RankMemory {
   }
 
   Plan& plan_;
+  const Device device_;  // In whose memory the registers are.
   const size_t first_;
   const size_t size_;
   const TaskPlaces position_;  // On this rank.
@@ -307,19 +309,41 @@ class RankMemory {
   std::vector<Bits> before_;  // Empty: not known.
 };
 
+// Calls visit(rank, first, last) for each rank that has tasks, which are plan.tasks[first, last).
+template <typename Visit>
+void ForEachRank(const Plan& plan, const Visit& visit) {
+  size_t first = 0;
+  while (first < plan.tasks.size()) {
+    const uint32_t rank = plan.tasks[first].id.rank();
+    size_t last = first;
+    while (last < plan.tasks.size() && plan.tasks[last].id.rank() == rank) ++last;
+    visit(rank, first, last);
+    first = last;
+  }
+}
+
 }  // namespace
 
 void PlanMemory(Plan* plan) {
   plan->peak_bytes.assign(static_cast<size_t>(plan->ranks), 0);
   plan->pool_bytes = plan->peak_bytes;
-  size_t first = 0;
-  while (first < plan->tasks.size()) {
-    const uint32_t rank = plan->tasks[first].id.rank();
-    size_t last = first;
-    while (last < plan->tasks.size() && plan->tasks[last].id.rank() == rank) ++last;
-    std::tie(plan->peak_bytes[rank], plan->pool_bytes[rank]) = RankMemory(*plan, first, last).Run();
-    first = last;
-  }
+  ForEachRank(*plan, [&](uint32_t rank, size_t first, size_t last) {
+    std::tie(plan->peak_bytes[rank], plan->pool_bytes[rank]) = RankMemory(*plan, {}, first, last).Run();
+  });
+  for (const StreamDescription& stream : plan->streams)
+    if (!stream.device.IsHost() && stream.kind == StreamKind::kCompute)
+      ForEachRank(*plan, [&](uint32_t, size_t first, size_t last) {
+        RankMemory(*plan, stream.device, first, last).Run();
+      });
+}
+
+int64_t PeakOnDevice(const Plan& plan, Device device) {
+  Plan planned = plan;  // Its guards are there already.
+  int64_t most = 0;
+  ForEachRank(plan, [&](uint32_t, size_t first, size_t last) {
+    most = std::max(most, RankMemory(planned, device, first, last).Run().first);
+  });
+  return most;
 }
 
 namespace {
@@ -397,7 +421,8 @@ Status CheckWorkingMemory(const Plan& plan, const Task& task, int64_t memory_byt
   registers.insert(task.produced.begin(), task.produced.end());
   double values = 0;
   for (const RegisterId id : registers)
-    if (id >= 0) values += static_cast<double>(plan.registers[static_cast<size_t>(id)].bytes);
+    if (id >= 0 && plan.registers[static_cast<size_t>(id)].device.IsHost())
+      values += static_cast<double>(plan.registers[static_cast<size_t>(id)].bytes);
   if (values + working <= static_cast<double>(memory_bytes)) return OkStatus();
   return ResourceExhausted("out of memory: '{}' needs {:.0f} bytes on worker {}, the limit is {} bytes",
                            node.op, values + working, task.id.rank(), memory_bytes)
@@ -434,7 +459,7 @@ Status CheckMemory(const Plan& plan, int64_t memory_bytes) {
     if (peak <= limit) continue;
     const Register* largest = nullptr;
     for (const Register& reg : plan.registers)
-      if (reg.producer.rank() == static_cast<uint32_t>(rank) && (!largest || reg.bytes > largest->bytes))
+      if (reg.device.IsHost() && reg.producer.rank() == static_cast<uint32_t>(rank) && (!largest || reg.bytes > largest->bytes))
         largest = &reg;
     const Task* task = nullptr;
     for (const Task& candidate : plan.tasks)

@@ -13,7 +13,7 @@ namespace heddle::scheduler {
 ///
 /// A register is alive from its producer to its last reader on the rank, in plan order; to the end where
 /// another rank or a live-out reads it, and all the time if it is a live-in. All registers are laid out in
-/// one block, and two of them share a place only if all readers of the first act before the producer of the
+/// one block (those in the memory of a device in one of its own), and two of them share a place only if all readers of the first act before the producer of the
 /// second: because the plan's edges say so already or, for registers of at least 64 KiB, because a guard edge
 /// (a control register) is added that says so. So no interleaving of acts needs more than the block. The
 /// places are forgotten then: matrix memory comes from the pool of the process (core/memory/block_pool.h).
@@ -22,6 +22,10 @@ namespace heddle::scheduler {
 /// live.
 /// Cost: O(registers^2) a rank, with bit sets over its tasks for the order.
 void PlanMemory(Plan* plan);
+
+/// What registers in the memory of a device take at most, as Plan::peak_bytes of those of the host: of the
+/// rank with the most. Needs: PlanMemory.
+int64_t PeakOnDevice(const Plan& plan, Device device);
 
 /// Plan::pool_bytes where each value whose size only the run tells is as large as it may be: with as many
 /// rows and columns as the largest operand, of rbind and cbind as all of them, and not smaller than an

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "core/values/sizes.h"
+#include "scheduler/devices/choose_device.h"
 #include "scheduler/estimate.h"
 #include "scheduler/liveness.h"
 #include "scheduler/memory_of_plan.h"
@@ -85,6 +86,10 @@ Result<Plan> CompleteInPanels(const Plan& plan, const ScheduleOptions& options) 
               .pass_bytes = options.panel_bytes,
               .stage_bytes = kPanelsOfStage * options.panel_bytes,
               .whole_bytes = 0};
+  if (options.device && options.device->memory_bytes > 0) {
+    panels.least_bytes = std::min(panels.least_bytes, options.device->memory_bytes / kPartsOfWhole);
+    panels.pass_bytes = std::min(panels.pass_bytes, options.device->memory_bytes / kPartsOfMemory);
+  }
   panels.most_entries = options.most_entries;
   if (!options.leaves_panels) panels.whole_bytes = std::numeric_limits<int64_t>::max();
   std::optional<Plan> tight;
@@ -106,6 +111,16 @@ Result<Plan> CompleteInPanels(const Plan& plan, const ScheduleOptions& options) 
   }
 }
 
+OnDevice PlaceOnDevice(const Graph& graph, const ScheduleOptions& options) {
+  std::vector<double> host_ns;
+  for (const Node& node : graph.nodes)
+    host_ns.push_back(NodeNs(graph, node, options.constants) + options.constants.operator_ns);
+  return {.device = options.device->device,
+          .nodes = ChooseDevice(graph, host_ns, options.ranks, !options.in_panels, *options.device),
+          .residences = options.device->residences,
+          .keeps_values = !options.in_panels};
+}
+
 }  // namespace
 
 int64_t LeastPanelledBytes(int64_t memory_bytes) {
@@ -113,11 +128,24 @@ int64_t LeastPanelledBytes(int64_t memory_bytes) {
   return memory_bytes / kPartsOfMemory;
 }
 
+namespace {
+
+// What the memory of the device has no room for goes through it in panels; all values are whole on the host.
+Result<Plan> ThroughDevice(const Graph& graph, const std::map<std::string, Distribution>& live_in,
+                           ScheduleOptions options) {
+  options.in_panels = true;
+  options.leaves_panels = false;
+  return Schedule(graph, live_in, options);
+}
+
+}  // namespace
+
 Result<Plan> Schedule(const Graph& graph, const std::map<std::string, Distribution>& live_in,
                       const ScheduleOptions& options) {
   HEDDLE_ASSIGN_OR_RETURN(const std::vector<Placement> placements, Place(graph, live_in, options));
-  Plan plan = PlanBuilder(graph, placements, options.ranks, options.in_panels ? std::nullopt : options.device)
-                  .Build();
+  std::optional<OnDevice> on_device;
+  if (options.device) on_device = PlaceOnDevice(graph, options);
+  Plan plan = PlanBuilder(graph, placements, options.ranks, std::move(on_device)).Build();
   plan.whole = WholeAlthoughSplit(graph, placements, options.ranks);
   CountLists(&plan);
   for (Task& task : plan.tasks) task.cost_ns = EstimateNs(plan.graph, task, options.constants);
@@ -125,6 +153,9 @@ Result<Plan> Schedule(const Graph& graph, const std::map<std::string, Distributi
     HEDDLE_ASSIGN_OR_RETURN(plan, CompleteInPanels(plan, options));
   } else {
     HEDDLE_RETURN_IF_ERROR(Complete(&plan, options));
+    const bool is_short = options.device && options.device->memory_bytes > 0 &&
+                          PeakOnDevice(plan, options.device->device) > options.device->memory_bytes;
+    if (is_short) return ThroughDevice(graph, live_in, options);
   }
   HEDDLE_RETURN_IF_ERROR(Verify(plan));
   return plan;

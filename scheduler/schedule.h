@@ -9,6 +9,7 @@
 
 #include "core/programs/plan.h"
 #include "ops/base/machine_constants.h"
+#include "scheduler/devices/device_options.h"
 
 namespace heddle::scheduler {
 
@@ -29,8 +30,7 @@ struct ScheduleOptions {
   /// Of CSR live-ins of a plan in panels, as ops::MostEntries (ops/panels/entry_counts.h) counts them; one
   /// rank.
   std::map<std::string, std::vector<int64_t>> most_entries;
-  /// Runs every operator that it can (docs/devices.md), in plans without panels; every rank has it.
-  std::optional<Device> device;
+  std::optional<DeviceOptions> device;  ///< Of every rank, beside the processor.
 };
 /// From which size values are in panels, in a plan with panels.
 int64_t LeastPanelledBytes(int64_t memory_bytes);

@@ -7,7 +7,7 @@
 #include "compiler/optimize/pass.h"
 #include "core/text/utf8.h"
 #include "ops/base/cpu.h"
-#include "ops/device/device.h"
+#include "scheduler/devices/device_options.h"
 
 namespace heddle::cluster {
 namespace {
@@ -43,7 +43,7 @@ Status CheckCpu(std::string_view name, const std::string& cpu) {
 }
 
 Status CheckDevices(std::string_view name, const std::string& devices) {
-  if (devices == "cpu" || ops::ParseDevice(devices)) return OkStatus();
+  if (devices == "cpu" || scheduler::ParseDevices(devices)) return OkStatus();
   return InvalidArgument("{}.devices is '{}'; it is cpu, or opencl and a number", name,
                          CutAtCharacter(devices, kMostIdBytes));
 }

@@ -65,7 +65,7 @@ class FusionText {
         element_type_(planning.element_type),
         files_(planning.files),
         runs_directly_(planning.runs_directly),
-        distribution_of_(planning.distribution_of),
+        places_of_(level == "placement" ? planning.placement_of : planning.distribution_of),
         behind_writes_(std::move(behind_writes)) {
     passes_.infos_are_exact = true;
     passes_.disabled = disabled_passes;
@@ -92,7 +92,7 @@ class FusionText {
     HEDDLE_ASSIGN_OR_RETURN(const Graph fused, Fuse(inferred.graph, options_, &report));
     Remember(inferred.graph);
     is_direct = is_direct && RunsDirectly(inferred.graph);
-    if (level_ == "distribution") return AddDistribution(block, inferred.graph, fused);
+    if (level_ == "distribution" || level_ == "placement") return AddPlaces(block, inferred.graph, fused);
     if (report.memo.empty() && report.phased.empty() && !HasMatrixOfUnknownSize(inferred.graph))
       return OkStatus();
     text_ += fmt::format("block at line {}\n", block.position.line);
@@ -113,9 +113,9 @@ class FusionText {
   }
 
   std::string Take() {
-    return (level_ == "cost" ? RatesText() : "") + (!text_.empty()             ? std::move(text_)
-                                                    : level_ == "distribution" ? "nothing is distributed\n"
-                                                                               : "nothing is fused\n");
+    if (text_.empty() && level_ == "distribution") return "nothing is distributed\n";
+    if (text_.empty() && level_ == "placement") return "the processor computes everything\n";
+    return (level_ == "cost" ? RatesText() : "") + (text_.empty() ? "nothing is fused\n" : std::move(text_));
   }
 
  private:
@@ -125,9 +125,9 @@ class FusionText {
            (links.measured ? fmt::format("links {}\n", ToText(links)) : std::string());
   }
 
-  Status AddDistribution(const Block& block, const Graph& graph, const Graph& fused) {
-    if (!distribution_of_) return Internal("nobody tells how blocks are distributed");
-    HEDDLE_ASSIGN_OR_RETURN(const std::string text, distribution_of_(fused));
+  Status AddPlaces(const Block& block, const Graph& graph, const Graph& fused) {
+    if (!places_of_) return Internal("nobody tells where blocks run");
+    HEDDLE_ASSIGN_OR_RETURN(const std::string text, places_of_(fused));
     if (text.empty()) return OkStatus();
     text_ += fmt::format("block at line {}\n", block.position.line);
     if (HasMatrixOfUnknownSize(graph))
@@ -210,7 +210,7 @@ class FusionText {
   ElementType element_type_;
   ops::Files* files_;
   std::function<bool(const Graph& block)> runs_directly_;
-  std::function<Result<std::string>(const Graph& fused)> distribution_of_;
+  std::function<Result<std::string>(const Graph& fused)> places_of_;
   std::map<int32_t, std::set<NodeId>> behind_writes_;  // reads that see other files than those of now
   std::set<std::string> waiting_;                      // paths of those of a block
   bool computed_path_waits_ = false;                   // one of them has a path that only the run knows

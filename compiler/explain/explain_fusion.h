@@ -19,10 +19,10 @@ namespace compiler {
 
 /// The levels of `explain` that show what fusion makes of each block: "fusion" (candidates, partitions,
 /// choice), "cost" (the same with every alternative's cost), "codegen" (the code of every region),
-/// "distribution" (where each value is, and why), "memory" (what streams, is spilled or is whole) and
+/// "distribution" (where each value is, and why), "placement" (which device computes what), "memory" (what streams, is spilled or is whole) and
 /// "compression" (what is stored by groups of columns, and why).
-inline constexpr std::string_view kFusionLevels[] = {"fusion",       "cost",   "codegen",
-                                                     "distribution", "memory", "compression"};
+inline constexpr std::string_view kFusionLevels[] = {
+    "fusion", "cost", "codegen", "distribution", "placement", "memory", "compression"};
 
 /// The options that a run would plan with; those levels show its plans.
 struct PlanningOptions {
@@ -36,6 +36,8 @@ struct PlanningOptions {
   /// Of level "distribution": how the ranks share out a block that is fused; told of all blocks in the order
   /// of the text.
   std::function<Result<std::string>(const Graph& fused)> distribution_of = {};
+  /// Of level "placement": which operators of a block that is fused run on a device, asked for alike.
+  std::function<Result<std::string>(const Graph& fused)> placement_of = {};
   /// Of level "memory": the text of a program whose shapes are propagated.
   std::function<Result<std::string>(const Program& program)> memory_of = {};
 };

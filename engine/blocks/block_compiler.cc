@@ -122,6 +122,20 @@ std::set<std::string> PanelsIn(const Graph& graph, const VariableTable& frame) {
   return panels;
 }
 
+// How the variables lie that the graph reads: in panels, and in which memory.
+void SetLiveIns(const Graph& graph, const VariableTable& frame, const OpenLoops& loops,
+                scheduler::ScheduleOptions* options) {
+  options->panelled = PanelsIn(graph, frame);
+  if (!options->device) return;
+  for (const Node& node : graph.nodes) {
+    if (!node.Is("variable")) continue;
+    const std::string& name = node.Text("name");
+    const Residence residence = frame.Find(name)->residence;
+    if (!(residence == Residence())) options->device->residences[name] = residence;
+    options->device->reads[name] = ReadsOf(name, loops);
+  }
+}
+
 // Of a CSR variable that panels are to be cut from, how many entries these have at most. On several ranks
 // nobody knows it of all rows.
 std::vector<int64_t> MostEntriesOf(const SessionOptions& session, const Variable& variable) {
@@ -281,7 +295,10 @@ uint64_t BlockCompiler::KeyOf(uint64_t history, const Graph& graph, const Variab
       hash = FoldHash(hash, ops::kSendsCells);
     if (!node.Is("variable")) continue;
     const Variable* variable = frame.Find(node.Text("name"));
-    hash = FoldHash(FoldDistribution(hash, variable->distribution), uint64_t{variable->is_panels});
+    const Residence residence = variable->residence;
+    hash = FoldHash(FoldDistribution(hash, variable->distribution),
+                    uint64_t{variable->is_panels} | uint64_t{residence.on_host} << 1 |
+                        uint64_t{residence.on_device} << 2);
     for (const int64_t entries : MostEntriesOf(options_, *variable))
       hash = FoldHash(hash, static_cast<uint64_t>(entries));
   }
@@ -311,7 +328,7 @@ Result<Plan> BlockCompiler::MakePlan(const Graph& graph, const VariableTable& fr
   const int64_t memory = MemoryBeside(MemoryOf(options_), beside);
   if (options.memory_bytes > 0) options.memory_bytes = memory;
   options.live_out = wanted;
-  options.panelled = PanelsIn(inferred.graph, frame);
+  SetLiveIns(inferred.graph, frame, loops_, &options);
   const auto make = [&](bool in_panels) -> Result<Plan> {
     report = {};
     const auto fuse = [&] {
@@ -355,7 +372,7 @@ Result<Plan> BlockCompiler::MakeExchange(const Graph& graph,
                                          const VariableTable& frame) const {
   scheduler::ScheduleOptions options = ScheduleOptionsOf(options_);
   options.live_out = wanted;
-  options.panelled = PanelsIn(graph, frame);
+  SetLiveIns(graph, frame, {}, &options);
   options.in_panels = !options.panelled.empty();
   if (options.in_panels) options.memory_bytes = MemoryOf(options_);
   options.leaves_panels = false;  // What asks for it is no plan.

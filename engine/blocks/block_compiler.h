@@ -8,6 +8,7 @@
 
 #include "compiler/optimize/infer.h"
 #include "engine/blocks/file_look.h"
+#include "engine/devices/open_loops.h"
 #include "engine/session/session.h"
 #include "engine/variables/variables.h"
 
@@ -62,6 +63,8 @@ class BlockCompiler {
   /// The plan that moves variables to the ranks that want them, without its key.
   Result<Plan> MakeExchange(const Graph& graph, const std::map<std::string, Distribution>& wanted,
                             const VariableTable& frame) const;
+  /// The loops around the blocks of which plans are made next.
+  void set_loops(OpenLoops loops) { loops_ = std::move(loops); }
   /// Time in MakePlan so far, and how much of it chose fused operators.
   int64_t planning_ns() const { return planning_ns_; }
   int64_t fusion_ns() const { return fusion_ns_; }
@@ -75,6 +78,7 @@ class BlockCompiler {
   ops::Files* files_;
   Clock* clock_;
   uint64_t options_hash_ = 0;
+  OpenLoops loops_;
   std::string choices_;
   int64_t planning_ns_ = 0, fusion_ns_ = 0, fusion_costed_ = 0;
 };

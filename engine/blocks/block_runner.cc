@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <set>
 #include <utility>
 
 #include "actor/run_number.h"
@@ -318,6 +319,7 @@ Status BlockRunner::RunByPlan(int32_t block, uint64_t key, const PlanMaker& make
 Status BlockRunner::RunObtained(int32_t block, const std::shared_ptr<const Plan>& plan,
                                 VariableTable* frame) {
   std::map<std::string, Value> live_in;
+  HEDDLE_RETURN_IF_ERROR(MakeRoomOnDevice(*plan, frame));
   HEDDLE_RETURN_IF_ERROR(
       WithinMemory("variables", [&] { return TakeLiveIns(block, *plan, frame, &live_in); }));
   Result<actor::RunResult> result = RunPlan(plan, std::move(live_in));
@@ -372,25 +374,49 @@ void BlockRunner::Leave(const Status& why) {
   shared_.runtime().Leave(actor::MakeRun(lane_, runs_ + 1), static_cast<uint32_t>(options_.ranks), why);
 }
 
+namespace {
+
+// Whether a live-out is a copy of a live-in, in another memory.
+bool IsCopy(const Plan& plan, const Binding& live_out) {
+  return live_out.node != kNoNode && plan.graph[live_out.node].Is("variable");
+}
+
+}  // namespace
+
 Status BlockRunner::TakeLiveIns(int32_t block, const Plan& plan, VariableTable* frame,
-                                std::map<std::string, Value>* live_in) const {
+                                std::map<std::string, Value>* live_in) {
+  std::set<std::string> replaced;
   for (const Binding& binding : plan.live_in) {
-    const Variable* variable = frame->Find(binding.variable);
+    Variable* const variable = frame->FindMutable(binding.variable);
     if (variable == nullptr)
       return Internal("a plan of block {} reads {}, which has no value", block, binding.variable);
+    // Of plans in panels, which are the processor's.
+    if (binding.device.IsHost() && !variable->residence.on_host)
+      HEDDLE_RETURN_IF_ERROR(BringToHost(variable));
     if (!variable->IsHeldBy(options_.rank)) continue;
     const bool is_replaced = std::any_of(plan.live_out.begin(), plan.live_out.end(), [&](const Binding& out) {
-      return out.variable == binding.variable;
+      return out.variable == binding.variable && !IsCopy(plan, out);
     });
-    if (is_replaced) {
-      // The plan's alone: it may be overwritten.
-      HEDDLE_ASSIGN_OR_RETURN(Variable replaced, frame->Take(binding.variable));
-      live_in->emplace(binding.variable, std::move(replaced.value));
-    } else {
-      live_in->emplace(binding.variable, variable->value);
-    }
+    const bool is_copy = !binding.device.IsHost() && variable->residence.on_host;
+    const std::string name = binding.device.IsHost() ? binding.variable : NameOnDevice(binding.variable);
+    live_in->emplace(name, is_copy ? variable->on_device : variable->value);
+    if (is_replaced) replaced.insert(binding.variable);
   }
+  // They are the plan's alone: it may overwrite them.
+  for (const std::string& name : replaced) frame->Erase(name);
   return OkStatus();
+}
+
+// The copy that a plan has made of a variable which it reads, in the memory where the variable was not.
+void BlockRunner::KeepCopy(const Binding& binding, actor::RunResult* result, VariableTable* frame) const {
+  Variable* const variable = frame->FindMutable(binding.variable);
+  if (variable == nullptr) return;
+  const bool is_there = !binding.device.IsHost();
+  variable->residence = {.on_host = true, .on_device = true};
+  if (!variable->IsHeldBy(options_.rank)) return;
+  Value& copy = result->live_out[is_there ? NameOnDevice(binding.variable) : binding.variable];
+  if (!is_there) variable->on_device = std::exchange(variable->value, Value());
+  (is_there ? variable->on_device : variable->value) = std::move(copy);
 }
 
 Status BlockRunner::SetLiveOuts(const Plan& plan, actor::RunResult result, VariableTable* frame) {
@@ -398,17 +424,23 @@ Status BlockRunner::SetLiveOuts(const Plan& plan, actor::RunResult result, Varia
   const std::vector<std::shared_ptr<const Source>> sources = SourcesOf(plan, *frame);
   for (size_t i = 0; i < plan.live_out.size(); ++i) {
     const Binding& binding = plan.live_out[i];
+    if (IsCopy(plan, binding)) {
+      KeepCopy(binding, &result, frame);
+      continue;
+    }
     Variable variable;
     if (!sources.empty()) variable.source = sources[i];
     variable.is_panels = std::find(panels.begin(), panels.end(), binding.node) != panels.end();
     variable.distribution = binding.distribution;
     variable.info = binding.info;
+    variable.residence = {.on_host = binding.device.IsHost(), .on_device = !binding.device.IsHost()};
     if (auto found = result.sizes.find(binding.variable); found != result.sizes.end()) {
       variable.info = found->second.info;
       if (variable.distribution.IsSplit()) variable.distribution.split.cuts = std::move(found->second.cuts);
     }
     if (variable.IsHeldBy(options_.rank)) {
-      auto found = result.live_out.find(binding.variable);
+      auto found = result.live_out.find(binding.device.IsHost() ? binding.variable
+                                                                : NameOnDevice(binding.variable));
       if (found == result.live_out.end())
         return Internal("a plan ended without a value for {}", binding.variable);
       variable.value = std::move(found->second);

@@ -45,6 +45,8 @@ class BlockRunner : public GraphRunner {
   /// The graph stays where it is as long as the runner lives. A block with several graphs that differ in more
   /// than their inputs gives each a number, so that none gets another's plan.
   Status Run(int32_t block, const Graph& graph, VariableTable* frame, uint64_t variant = 0);
+  /// The loops around the blocks that run next.
+  void SetLoops(OpenLoops loops) { compiler_.set_loops(std::move(loops)); }
   Status Exchange(const std::map<std::string, Distribution>& wanted, VariableTable* frame) override;
   /// The value of a predicate that is scalar arithmetic, valid until the next call; nullptr where Run has to
   /// find it.
@@ -61,11 +63,13 @@ class BlockRunner : public GraphRunner {
   /// Makes a value of its source again, as the variable Source::kVariable of `frame`. All ranks make the same
   /// ones in the same order; `number` tells them apart. kAborted when the file has changed.
   Status RunSource(const std::shared_ptr<const Source>& source, uint64_t number, VariableTable* frame);
-  /// Values that are panels come into memory, of variables that something else than a plan reads: of those
+  /// Values that are panels or on a device come into memory, of variables that something else than a plan reads: of those
   /// that a step on lists or a parfor reads or writes itself, of a whole frame.
   /// kResourceExhausted when they do not fit.
   Status PutTogether(const Block& step, VariableTable* frame);
   Status PutTogether(VariableTable* frame);
+  /// The cells of all variables of a frame are in the memory of the host, and not on a device any more.
+  Status BringToHost(VariableTable* frame);
   /// Panels that are kept leave where what is needed beside them would have no room; `in_use`: bytes of it
   /// that are in use already. Fails as PanelStore::SetRoom does.
   Status MakeRoom(const scheduler::MemoryOfPlan& needed, int64_t in_use = 0);
@@ -156,6 +160,10 @@ class BlockRunner : public GraphRunner {
   // `read_bytes`: of what is in use, what the plan counts as well.
   void NotePlannedMemory(int64_t planned_bytes, int64_t panel_bytes, int64_t read_bytes);
   Status PutTogether(Variable* variable);
+  // Variables that the plan does not read leave the device whose memory has no room for both.
+  Status MakeRoomOnDevice(const Plan& plan, VariableTable* frame);
+  // The cells of a variable are in the memory of the host, and not on a device any more.
+  Status BringToHost(Variable* variable);
   // With which part the rest of the block begins, compiled before or now.
   Result<CompiledPart*> FindPart(Entry* entry, VariableTable* frame);
   Result<CompiledPart*> CompilePart(Entry* entry, VariableTable* frame);
@@ -165,9 +173,10 @@ class BlockRunner : public GraphRunner {
   // All ranks look at shares of the file of a read. Then each of them knows its size.
   Status ShareLook(const Node& read, const std::string& path);
   Status TakeLiveIns(int32_t block, const Plan& plan, VariableTable* frame,
-                     std::map<std::string, Value>* live_in) const;
+                     std::map<std::string, Value>* live_in);
   Status KeepWhereSmall(Variable* variable);
   std::vector<std::shared_ptr<const Source>> SourcesOf(const Plan& plan, const VariableTable& frame) const;
+  void KeepCopy(const Binding& binding, actor::RunResult* result, VariableTable* frame) const;
   Status SetLiveOuts(const Plan& plan, actor::RunResult result, VariableTable* frame);
 
   const SessionOptions& options_;
@@ -193,6 +202,7 @@ class BlockRunner : public GraphRunner {
   const OpenFrames* frames_ = nullptr;
   uint32_t runs_ = 0;  // in the lane
   PlanEnd plan_end_ = PlanEnd::kWell;
+  std::unordered_map<uint64_t, int64_t> planned_on_device_;  // By the key of a plan.
   int64_t room_ = INT64_MAX;                                              // Of panels that are kept.
   std::unordered_map<uint64_t, scheduler::MemoryOfPlan> planned_memory_;  // By the key of a plan.
 };

@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // What a BlockRunner keeps in memory and what it leaves to the panel store (docs/streaming.md).
 #include <algorithm>
+#include <set>
+#include <string>
 #include <utility>
+#include <vector>
 
 #include "core/memory/block_pool.h"
 #include "core/memory/counted_heap.h"
@@ -11,8 +14,11 @@
 #include "engine/session/planning.h"
 #include "engine/session/state_taker.h"
 #include "ops/base/split.h"
+#include "ops/cells/storage.h"
+#include "ops/device/opencl/usable_devices.h"
 #include "ops/panels/entry_counts.h"
 #include "ops/panels/panel_store.h"
+#include "scheduler/plan_memory.h"
 #include "scheduler/schedule.h"
 
 namespace heddle::engine {
@@ -22,8 +28,61 @@ int64_t BlockRunner::BytesBeside(const Graph& graph, const VariableTable& frame)
                              scheduler::LeastPanelledBytes(MemoryOf(options_)));
 }
 
+Status BlockRunner::BringToHost(Variable* variable) {
+  if (variable->residence == Residence()) return OkStatus();
+  if (!variable->residence.on_host)
+    HEDDLE_RETURN_IF_ERROR(WithinMemory("variables", [&]() -> Status {
+      HEDDLE_ASSIGN_OR_RETURN(variable->value, ops::Decoded(std::move(variable->value)));
+      return OkStatus();
+    }));
+  variable->residence = {};
+  variable->on_device = Value();
+  return OkStatus();
+}
+
+// Copies go first, then what is nowhere else; all ranks do the same, by sizes that all know.
+Status BlockRunner::MakeRoomOnDevice(const Plan& plan, VariableTable* frame) {
+  const auto stream = std::find_if(plan.streams.begin(), plan.streams.end(),
+                                   [](const StreamDescription& s) { return !s.device.IsHost(); });
+  if (stream == plan.streams.end()) return OkStatus();
+  const ops::ComputeDevice* const device = ops::UsableDevice(stream->device);
+  if (device == nullptr) return OkStatus();
+  const auto [found, is_new] = planned_on_device_.try_emplace(plan.key);
+  if (is_new || plan.key == 0) found->second = scheduler::PeakOnDevice(plan, stream->device);
+  const int64_t room = RoomOnDevice(device->description().memory_bytes) - found->second;
+  std::set<std::string> read;
+  for (const Binding& binding : plan.live_in) read.insert(binding.variable);
+  std::vector<Variable*> others;
+  int64_t bytes = 0;
+  const auto add = [&](VariableTable& table, bool may_be_read) {
+    for (auto& [name, variable] : table.variables()) {
+      if (!variable.residence.on_device || (may_be_read && read.contains(name))) continue;
+      others.push_back(&variable);
+      bytes = SaturatingSum(bytes, KnownBytes(variable.info));
+    }
+  };
+  add(*frame, true);
+  for (size_t i = 0; frames_ != nullptr && i < frames_->size(); ++i)
+    if ((*frames_)[i].get() != frame) add(*(*frames_)[i], false);
+  for (const bool is_copy : {true, false})
+    for (Variable* const variable : others) {
+      if (bytes <= room) return OkStatus();
+      if (variable->residence.on_host != is_copy) continue;
+      HEDDLE_RETURN_IF_ERROR(BringToHost(variable));
+      bytes -= KnownBytes(variable->info);
+    }
+  return OkStatus();
+}
+
+Status BlockRunner::BringToHost(VariableTable* frame) {
+  for (auto& [name, variable] : frame->variables()) HEDDLE_RETURN_IF_ERROR(BringToHost(&variable));
+  return OkStatus();
+}
+
 Status BlockRunner::PutTogether(Variable* variable) {
-  if (variable == nullptr || !variable->value.IsPanels()) return OkStatus();
+  if (variable == nullptr) return OkStatus();
+  HEDDLE_RETURN_IF_ERROR(BringToHost(variable));
+  if (!variable->value.IsPanels()) return OkStatus();
   const std::shared_ptr<const RowPanels> panels = variable->value.panels();
   // Panels that fit beside the whole value need not go to a file before they are copied.
   const int64_t bytes = MemoryOf(options_) > 0 && options_.panel_bytes == 0

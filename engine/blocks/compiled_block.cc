@@ -148,7 +148,7 @@ PartSignature::PartSignature(const InferredGraph& inferred, bool sizes_matter, b
     if (!node.Is("variable")) continue;
     const std::string& name = node.Text("name");
     const Variable& variable = *frame.Find(name);
-    inputs_.push_back({name, variable.info, variable.distribution, variable.is_panels});
+    inputs_.push_back({name, variable.info, variable.distribution, variable.is_panels, variable.residence});
   }
 }
 

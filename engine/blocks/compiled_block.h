@@ -81,10 +81,11 @@ class PartSignature {
     ValueInfo info;
     Distribution distribution;
     bool is_panels = false;
+    Residence residence;
   };
   void FindClasses(const InferredGraph& inferred, std::vector<NodeClass>* classes) const;
   bool IsInPlace(const Input& input, const Variable& variable) const {
-    return variable.is_panels == input.is_panels &&
+    return variable.is_panels == input.is_panels && variable.residence == input.residence &&
            (!places_matter_ || variable.distribution == input.distribution);
   }
 

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "compiler/gradient/single_assignment.h"
 #include "compiler/optimize/declared_result.h"
 #include "compiler/optimize/loop_range.h"
 #include "core/call_site.h"
@@ -45,6 +46,7 @@ Status ControlProgram::GoOn() {
   Status status = RunToEnd();
   if (status.ok() && !program_.kept.empty()) {
     status = blocks_.Settle();
+    if (status.ok()) status = blocks_.BringToHost(frames_.front().get());
     if (status.ok() && !blocks_.leaves_panels()) status = blocks_.PutTogether(frames_.front().get());
   }
   return WithCalls(std::move(status));
@@ -123,6 +125,23 @@ void ControlProgram::ShowEntered(const Activation& activation) {
   }
 }
 
+OpenLoops ControlProgram::LoopsAround() {
+  constexpr double kRoundsOfWhile = 10;
+  OpenLoops loops;
+  for (auto activation = stack_.rbegin(); activation != stack_.rend() && activation->kind != Kind::kCall;
+       ++activation) {
+    if (activation->kind == Kind::kSequence) continue;
+    const auto [found, is_new] = assigned_in_.try_emplace(activation->owner);
+    if (is_new) found->second = compiler::AssignedIn(activation->owner->body);
+    loops.push_back({.assigned = &found->second,
+                     .rounds = activation->kind == Kind::kWhile
+                                   ? kRoundsOfWhile
+                                   : static_cast<double>(activation->rounds) + 1});
+  }
+  std::reverse(loops.begin(), loops.end());
+  return loops;
+}
+
 void ControlProgram::ShowLeft(Kind kind) {
   if (kind == Kind::kCall) return watch_.LeaveCall();
   if (kind != Kind::kSequence) watch_.LeaveLoop();
@@ -145,6 +164,7 @@ Status ControlProgram::Enter(const Block& block) {
           return OkStatus();
         }
       }
+      if (options_.devices != "cpu") blocks_.SetLoops(LoopsAround());
       HEDDLE_RETURN_IF_ERROR(blocks_.Run(block.id, block.graph, &frame()));
       FreeDead(block);
       return OkStatus();

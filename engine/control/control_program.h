@@ -3,7 +3,10 @@
 
 #include <atomic>
 #include <cstdint>
+#include <map>
 #include <memory>
+#include <set>
+#include <string>
 #include <vector>
 
 #include "core/call_site.h"
@@ -121,6 +124,8 @@ class ControlProgram {
   Status RunStep();
   Status RunWatchedStep();
   void ShowEntered(const Activation& activation);
+  // Those of the call that runs, the innermost last.
+  OpenLoops LoopsAround();
   void ShowLeft(Kind kind);
   Status EnterLoopsAgain();
   ControlState State() const;
@@ -164,6 +169,7 @@ class ControlProgram {
   IterationRunner* iterations_ = nullptr;
   StateTaker* states_ = nullptr;
   std::vector<Activation> stack_;
+  std::map<const Block*, std::set<std::string>> assigned_in_;  // By loop; of sessions with devices.
   OpenFrames frames_;
   size_t depth_ = 0;                        // RunBody: calls around the loop.
   SumTaker* sums_ = nullptr;                // RunBody only.

@@ -21,6 +21,7 @@
 #include "ops/device/opencl/usable_devices.h"
 #include "ops/fused/fused.h"
 #include "ops/panels/panel_store.h"
+#include "scheduler/devices/device_options.h"
 
 namespace heddle::engine {
 namespace {
@@ -35,8 +36,8 @@ ops::KernelContext MakeContext(const SessionOptions& options, const SessionEnvir
   context.times_operators = options.times_operators;
   context.threads = options.threads;
   context.rank = options.rank;
-  if (const std::optional<Device> device = ops::ParseDevice(options.devices)) {
-    const Result<ops::DeviceSet*> set = ops::DevicesWith(*device);
+  if (const std::optional<scheduler::DeviceOptions> devices = scheduler::ParseDevices(options.devices)) {
+    const Result<ops::DeviceSet*> set = ops::DevicesWith(devices->device);
     if (set.ok())
       context.devices = *set;
     else

@@ -5,7 +5,8 @@
 #include <cstdint>
 
 #include "ops/base/machine_constants.h"
-#include "ops/device/device.h"
+#include "ops/device/opencl/rates.h"
+#include "ops/device/opencl/usable_devices.h"
 #include "ops/fused/fused.h"
 #include "scheduler/memory_of_plan.h"
 
@@ -35,6 +36,11 @@ int64_t RoomOfPanels(const SessionOptions& session, int64_t planned, int64_t wor
   return std::max<int64_t>(0, memory - scheduler::BytesForKernels(memory, working) - others - planned);
 }
 
+int64_t RoomOnDevice(int64_t memory_bytes) {
+  constexpr int64_t kPartForKernels = 16;  // What they write for the host, and drivers keep for themselves.
+  return memory_bytes - memory_bytes / kPartForKernels;
+}
+
 scheduler::ScheduleOptions ScheduleOptionsOf(const SessionOptions& session) {
   scheduler::ScheduleOptions options;
   options.ranks = session.ranks;
@@ -42,7 +48,18 @@ scheduler::ScheduleOptions ScheduleOptionsOf(const SessionOptions& session) {
   options.memory_bytes = session.memory_bytes;
   options.panel_bytes = session.panel_bytes;
   options.constants = ops::OrBuiltIn(session.constants, session.threads);
-  options.device = ops::ParseDevice(session.devices);
+  options.device = scheduler::ParseDevices(session.devices);
+  if (options.device) {
+    // Where there is none, the processor has all memory that there is for a plan.
+    const ops::ComputeDevice* const device = ops::UsableDevice(options.device->device);
+    if (device == nullptr) {
+      options.device.reset();
+      return options;
+    }
+    options.device->memory_bytes = RoomOnDevice(device->description().memory_bytes);
+  }
+  if (options.device && options.device->rule == scheduler::DeviceOptions::Rule::kByCost)
+    options.device->rates = ops::RatesOf(options.device->device);
   return options;
 }
 

@@ -19,6 +19,9 @@ int64_t MemoryOf(const SessionOptions& session);
 /// whose operators work with `working` beside that, and beside which `others` are in use.
 int64_t RoomOfPanels(const SessionOptions& session, int64_t planned, int64_t working, int64_t others);
 
+/// How many bytes of the memory of a device are for values.
+int64_t RoomOnDevice(int64_t memory_bytes);
+
 /// What placement plans with in a session of these options: all but how its variables lie.
 scheduler::ScheduleOptions ScheduleOptionsOf(const SessionOptions& session);
 

@@ -9,6 +9,7 @@
 
 #include "core/programs/graph.h"
 #include "core/programs/plan.h"
+#include "core/programs/residence.h"
 #include "core/values/list.h"
 #include "core/values/value.h"
 
@@ -28,6 +29,8 @@ struct Variable {
   std::shared_ptr<const Source> source = nullptr;
   bool is_placeholder = false;  ///< What a plan that has not run yet will leave here (precompile.h).
   bool is_panels = false;       ///< On some rank its value may be panels (core/values/row_panels.h).
+  Residence residence;          ///< Of the cells. Where a run has found no device, both are in the host's memory.
+  Value on_device;              ///< The copy there of a value that is on the host, too.
   bool is_growing = false;      ///< Its cells are with GrownColumns, which makes it wider.
 
   static Variable OfScalar(Scalar scalar);

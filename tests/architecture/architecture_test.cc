@@ -59,7 +59,7 @@ const std::vector<Library>& Libraries() {
       {"Eigen/", {"ops/", "bench/"}},
       {"spdlog/", {"core/environment/log.cc"}},
       {"llvm/", {"compiler/codegen/module/"}},
-      {"boost/", {"ops/distribution/"}},
+      {"boost/", {"ops/distribution/", "scheduler/devices/"}},
       {"hdf5.h", {"ops/io/formats/module/hdf5/"}},
       {"matio.h", {"ops/io/formats/module/"}},
       {"arrow/", {"ops/io/formats/module/"}},
@@ -358,6 +358,13 @@ TEST(ArchitectureTest, NoFileCollectsEverything) {
   EXPECT_EQ(VagueWord("ops/csv_utils.h"), "utils");
   EXPECT_EQ(VagueWord("cluster/manager.cc"), "manager");
   EXPECT_EQ(VagueWord("ops/product/matmul.cc"), "");
+}
+
+// What a script writes when somebody runs it there is no part of its case.
+TEST(ArchitectureTest, FoldersOfCasesHoldCasesAlone) {
+  const std::set<std::string> parts = {".dml", ".expected", ".args"};
+  for (const auto& entry : fs::directory_iterator(fs::path(HEDDLE_SOURCE_DIR) / "tests/scripts/cases"))
+    EXPECT_TRUE(parts.contains(entry.path().extension())) << entry.path();
 }
 
 TEST(ArchitectureTest, EverySourceNamesItsLicence) {

@@ -28,4 +28,9 @@ Result<DeviceSet*> DevicesWith(Device device) {
   return set;
 }
 
+ComputeDevice* UsableDevice(Device device) {
+  const Result<DeviceSet*> set = DevicesWith(device);
+  return set.ok() ? (*set)->devices()[device.index] : nullptr;
+}
+
 }  // namespace heddle::ops

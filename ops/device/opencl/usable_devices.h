@@ -9,4 +9,7 @@ namespace heddle::ops {
 /// (CheckArithmetic, once in a process). kUnavailable or kUnimplemented with the reason where not.
 Result<DeviceSet*> DevicesWith(Device device);
 
+/// That device; nullptr where DevicesWith fails.
+ComputeDevice* UsableDevice(Device device);
+
 }  // namespace heddle::ops

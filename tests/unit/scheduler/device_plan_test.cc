@@ -4,8 +4,12 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <set>
 
+#include "core/environment/random.h"
+#include "scheduler/devices/choose_device.h"
 #include "scheduler/liveness.h"
+#include "scheduler/plan_memory.h"
 #include "scheduler/schedule.h"
 #include "tests/unit/scheduler/graph_under_test.h"
 
@@ -34,7 +38,8 @@ Counts CountTasks(const Plan& plan) {
 
 Result<Plan> PlanOf(const GraphUnderTest& g, const std::map<std::string, Distribution>& live_in,
                     ScheduleOptions options) {
-  options.device = kGpu;
+  if (!options.device) options.device.emplace();
+  options.device->device = kGpu;
   HEDDLE_ASSIGN_OR_RETURN(Plan plan, Schedule(g.graph, live_in, options));
   EXPECT_TRUE(CheckLive(plan).ok());
   const Result<Plan> parsed = Plan::Parse(plan.ToText());
@@ -45,7 +50,7 @@ Result<Plan> PlanOf(const GraphUnderTest& g, const std::map<std::string, Distrib
   return plan;
 }
 
-// exp(X) and rowSums(exp(X)) there; t(X) here; Y and the sums come back.
+// exp(X) and rowSums(exp(X)) there; t(X) here.
 GraphUnderTest ExpAndSums() {
   GraphUnderTest g;
   const NodeId x = g.Variable("X", MatrixOf(100'000, 20));
@@ -61,7 +66,7 @@ GraphUnderTest ExpAndSums() {
 TEST(DevicePlanTest, EachValueIsCopiedOnce) {
   const Result<Plan> plan = PlanOf(ExpAndSums(), {{"X", Distribution::One()}}, {.ranks = 1});
   ASSERT_TRUE(plan.ok()) << plan.status().ToString();
-  EXPECT_EQ(CountTasks(*plan), (Counts{.on_device = 3, .copies_in = 1, .copies_out = 1}));
+  EXPECT_EQ(CountTasks(*plan), (Counts{.on_device = 3, .copies_in = 1, .copies_out = 0}));
 }
 
 TEST(DevicePlanTest, EveryRankHasItsOwn) {
@@ -71,7 +76,7 @@ TEST(DevicePlanTest, EveryRankHasItsOwn) {
   const Counts counts = CountTasks(*plan);
   EXPECT_EQ(counts.on_device, 9);
   EXPECT_EQ(counts.copies_in, 3);
-  EXPECT_EQ(counts.copies_out, 3);
+  EXPECT_EQ(counts.copies_out, 0);
 }
 
 // A small value that every rank computes for itself is read by the host of each.
@@ -99,6 +104,221 @@ TEST(DevicePlanTest, ReductionsComeBackToTheHost) {
     if (plan->streams[reg.producer.stream()].kind == StreamKind::kCopyIn) {
       EXPECT_EQ(reg.device, kGpu);
     }
+}
+
+const Binding* Find(const std::vector<Binding>& bindings, const std::string& variable) {
+  const auto found = std::find_if(bindings.begin(), bindings.end(),
+                                  [&](const Binding& binding) { return binding.variable == variable; });
+  return found == bindings.end() ? nullptr : &*found;
+}
+
+// What the next block finds there: Q as it was made, X with the copy that this one has made.
+TEST(DevicePlanTest, VariablesStayOnTheDevice) {
+  for (const int ranks : {1, 3}) {
+    const Result<Plan> plan = PlanOf(ExpAndSums(), {{"X", Distribution::One()}},
+                                     {.ranks = ranks, .min_distributed_bytes = ranks == 1 ? 8 << 20 : 0});
+    ASSERT_TRUE(plan.ok()) << plan.status().ToString();
+    ASSERT_NE(Find(plan->live_out, "Q"), nullptr);
+    EXPECT_EQ(Find(plan->live_out, "Q")->device, kGpu);
+    EXPECT_EQ(Find(plan->live_out, "T")->device, Device());
+    // Of several ranks each has copied its rows alone.
+    ASSERT_EQ(Find(plan->live_out, "X") != nullptr, ranks == 1);
+    if (ranks == 1) {
+      EXPECT_EQ(Find(plan->live_out, "X")->device, kGpu);
+    }
+  }
+}
+
+ScheduleOptions WithX(Residence residence) {
+  ScheduleOptions options{.ranks = 1};
+  options.device = DeviceOptions{.residences = {{"X", residence}}};
+  return options;
+}
+
+TEST(DevicePlanTest, AVariableThatIsThereIsNotCopiedAgain) {
+  const Result<Plan> both =
+      PlanOf(ExpAndSums(), {{"X", Distribution::One()}}, WithX({.on_host = true, .on_device = true}));
+  ASSERT_TRUE(both.ok()) << both.status().ToString();
+  EXPECT_EQ(CountTasks(*both), (Counts{.on_device = 3, .copies_in = 0, .copies_out = 0}));
+  EXPECT_EQ(both->live_in.size(), 2U);
+  EXPECT_EQ(Find(both->live_out, "X"), nullptr);
+  // t(X) reads what is copied from the device, and the copy stays.
+  const Result<Plan> there =
+      PlanOf(ExpAndSums(), {{"X", Distribution::One()}}, WithX({.on_host = false, .on_device = true}));
+  ASSERT_TRUE(there.ok()) << there.status().ToString();
+  EXPECT_EQ(CountTasks(*there), (Counts{.on_device = 3, .copies_in = 0, .copies_out = 1}));
+  EXPECT_EQ(there->live_in.size(), 1U);
+  EXPECT_EQ(there->live_in[0].device, kGpu);
+  ASSERT_NE(Find(there->live_out, "X"), nullptr);
+  EXPECT_EQ(Find(there->live_out, "X")->device, Device());
+}
+
+// What is replaced leaves no copy behind.
+TEST(DevicePlanTest, AVariableThatIsReplacedKeepsNoCopy) {
+  GraphUnderTest g;
+  const NodeId x = g.Variable("X", MatrixOf(100'000, 20));
+  g.Assign("X", g.Op("exp", {x}, MatrixOf(100'000, 20)));
+  const Result<Plan> plan = PlanOf(g, {{"X", Distribution::One()}}, {.ranks = 1});
+  ASSERT_TRUE(plan.ok()) << plan.status().ToString();
+  ASSERT_EQ(plan->live_out.size(), 1U);
+  EXPECT_EQ(plan->live_out[0].device, kGpu);
+}
+
+TEST(DevicePlanTest, MemoryOfTheDeviceIsItsOwn) {
+  const Result<Plan> plan = PlanOf(ExpAndSums(), {{"X", Distribution::One()}}, {.ranks = 1});
+  ASSERT_TRUE(plan.ok()) << plan.status().ToString();
+  // There X and exp(X), sums and the result, which take the place of nothing; here X and t(X).
+  EXPECT_GE(PeakOnDevice(*plan, kGpu), 3 * 16'000'000);
+  EXPECT_LT(PeakOnDevice(*plan, kGpu), 4 * 16'000'000);
+  EXPECT_GE(plan->peak_bytes[0], 2 * 16'000'000);
+  EXPECT_LT(plan->peak_bytes[0], 3 * 16'000'000);
+}
+
+// Rows go there a panel at a time, within the acts of the operators.
+TEST(DevicePlanTest, WhatTheDeviceHasNoRoomForGoesThroughItInPanels) {
+  ScheduleOptions options{.ranks = 1};
+  options.device = DeviceOptions{.memory_bytes = 40'000'000};
+  const Result<Plan> plan = PlanOf(ExpAndSums(), {{"X", Distribution::One()}}, options);
+  ASSERT_TRUE(plan.ok()) << plan.status().ToString();
+  EXPECT_EQ(CountTasks(*plan), (Counts{.on_device = 3}));
+  for (const Task& task : plan->tasks)
+    if (!task.id.device().IsHost()) {
+      EXPECT_GT(task.panel_rows, 0);
+      EXPECT_LE(task.panel_rows * 20 * 8 * 4, 40'000'000);
+    }
+  for (const Register& reg : plan->registers) EXPECT_TRUE(reg.device.IsHost());
+}
+
+// ---- By cost. A device of ten times the processor's rates, whose copies take as long as the processor
+// takes.
+ScheduleOptions ByCost(double reads) {
+  ScheduleOptions options{.ranks = 1};
+  const double host = options.constants.read_bytes_per_ns * 1e9;
+  options.device = DeviceOptions{.rule = DeviceOptions::Rule::kByCost,
+                                 .rates = {.copy_in = host,
+                                           .copy_out = host,
+                                           .memory = 10 * host,
+                                           .fma = 10e9 * options.constants.work_per_ns,
+                                           .launch_ns = 5e3},
+                                 .reads = {{"X", reads}}};
+  return options;
+}
+
+GraphUnderTest OneSum() {
+  GraphUnderTest g;
+  const NodeId x = g.Variable("X", MatrixOf(100'000, 20));
+  g.Assign("s", g.Op("sum", {x}, ValueInfo::OfScalar(ValueType::kDouble)));
+  return g;
+}
+
+TEST(DevicePlanTest, ByCostACopyMustPay) {
+  const auto count = [](const GraphUnderTest& g, ScheduleOptions options) {
+    const Result<Plan> plan = PlanOf(g, {{"X", Distribution::One()}}, std::move(options));
+    EXPECT_TRUE(plan.ok()) << plan.status().ToString();
+    return plan.ok() ? CountTasks(*plan) : Counts();
+  };
+  // A sum that is computed once is not worth the copy; one of a hundred rounds is, as is one of what is there.
+  EXPECT_EQ(count(OneSum(), ByCost(1)), Counts());
+  EXPECT_EQ(count(OneSum(), ByCost(100)), (Counts{.on_device = 1, .copies_in = 1}));
+  ScheduleOptions there = ByCost(1);
+  there.device->residences = {{"X", {.on_host = true, .on_device = true}}};
+  EXPECT_EQ(count(OneSum(), there), (Counts{.on_device = 1}));
+  // Small values stay here: a launch takes longer than they take.
+  GraphUnderTest small;
+  const NodeId x = small.Variable("X", MatrixOf(10, 10));
+  small.Assign("s", small.Op("sum", {x}, ValueInfo::OfScalar(ValueType::kDouble)));
+  EXPECT_EQ(count(small, ByCost(100)), Counts());
+}
+
+// Operators one after the other go there together: none of them would alone.
+TEST(DevicePlanTest, ByCostWholeRegionsGo) {
+  GraphUnderTest one, many;
+  for (GraphUnderTest* const g : {&one, &many}) {
+    NodeId x = g->Variable("X", MatrixOf(100'000, 20));
+    for (int i = 0; i < (g == &one ? 1 : 12); ++i) x = g->Op("exp", {x}, MatrixOf(100'000, 20));
+    const NodeId t = g->Op("rev", {x}, MatrixOf(100'000, 20));
+    g->Assign("T", t);
+  }
+  const std::vector<double> host_ns(many.graph.nodes.size(), 1e6);
+  DeviceOptions options{.rule = DeviceOptions::Rule::kByCost,
+                        .rates = {.copy_in = 8e9, .copy_out = 8e9, .memory = 1e12, .fma = 1e12, .launch_ns = 5e3}};
+  const auto chosen_of = [&](const Graph& graph) {
+    const std::vector<bool> chosen = ChooseDevice(graph, host_ns, 1, true, options);
+    return std::count(chosen.begin(), chosen.end(), true);
+  };
+  EXPECT_EQ(chosen_of(one.graph), 0);    // Copies in and out take 4 ms, the processor 1 ms.
+  EXPECT_EQ(chosen_of(many.graph), 12);  // And 12 ms here.
+}
+
+// The cheapest division of all, of random graphs with random times.
+TEST(DevicePlanTest, ByCostNoDivisionIsCheaper) {
+  constexpr int64_t kRows = 1000, kColumns = 100;
+  const ops::DeviceRates rates = {.copy_in = 1e9, .copy_out = 2e9, .memory = 1e12, .fma = 1e12, .launch_ns = 10};
+  const double in_ns = kRows * kColumns * 8 + rates.launch_ns, out_ns = kRows * kColumns * 4 + rates.launch_ns;
+  for (uint64_t seed = 1; seed <= 40; ++seed) {
+    SeededRandom random(seed);
+    GraphUnderTest g;
+    std::vector<NodeId> values = {g.Variable("X", MatrixOf(kRows, kColumns)),
+                                  g.Variable("Y", MatrixOf(kRows, kColumns))};
+    for (int i = 0; i < 8; ++i) {
+      const NodeId a = values[random.Below(values.size())], b = values[random.Below(values.size())];
+      const bool can_run = random.Below(4) != 0;
+      values.push_back(can_run ? g.Op("+", {a, b}, MatrixOf(kRows, kColumns))
+                               : g.Op("rev", {a}, MatrixOf(kRows, kColumns)));
+    }
+    std::vector<double> host_ns;
+    for (size_t i = 0; i < values.size(); ++i) host_ns.push_back(static_cast<double>(random.Below(1'000'000)));
+    DeviceOptions options{.rule = DeviceOptions::Rule::kByCost, .rates = rates};
+    options.residences["Y"] = {.on_host = false, .on_device = true};
+    const Graph& graph = g.graph;
+    const auto cost_of = [&](const std::vector<bool>& on_device) {
+      double ns = 0;
+      for (NodeId id = 0; id < graph.size(); ++id) {
+        const auto at = static_cast<size_t>(id);
+        if (!graph[id].Is("variable"))
+          ns += on_device[at] ? DeviceNs(graph, graph[id], rates) + rates.launch_ns : host_ns[at];
+        const bool is_there = on_device[at] || (graph[id].Is("variable") && graph[id].Text("name") == "Y");
+        bool is_moved = false;
+        for (NodeId reader = id + 1; reader < graph.size(); ++reader) {
+          const auto& inputs = graph[reader].inputs;
+          is_moved |= std::find(inputs.begin(), inputs.end(), id) != inputs.end() &&
+                      on_device[static_cast<size_t>(reader)] != is_there;
+        }
+        if (is_moved) ns += is_there ? out_ns : in_ns;
+      }
+      return ns;
+    };
+    const double chosen = cost_of(ChooseDevice(graph, host_ns, 1, true, options));
+    double least = chosen;
+    for (uint32_t bits = 0; bits < 256; ++bits) {
+      std::vector<bool> on_device(values.size(), false);
+      bool is_possible = true;
+      for (size_t i = 0; i < 8; ++i) {
+        on_device[i + 2] = (bits >> i & 1) != 0;
+        is_possible &= !on_device[i + 2] || graph[static_cast<NodeId>(i + 2)].Is("+");
+      }
+      if (is_possible) least = std::min(least, cost_of(on_device));
+    }
+    EXPECT_NEAR(chosen, least, 1) << "seed " << seed;
+  }
+}
+
+TEST(DevicePlanTest, RandomPlacementsDiffer) {
+  std::set<std::vector<bool>> all;
+  const GraphUnderTest g = ExpAndSums();
+  for (uint64_t seed = 0; seed < 20; ++seed)
+    all.insert(ChooseDevice(g.graph, {}, 1, true, {.rule = DeviceOptions::Rule::kRandom, .seed = seed}));
+  EXPECT_GT(all.size(), 3U);
+}
+
+TEST(DevicePlanTest, OptionsAreRead) {
+  EXPECT_EQ(ParseDevices("opencl:0")->rule, DeviceOptions::Rule::kAll);
+  EXPECT_EQ(ParseDevices("opencl:3/cost")->rule, DeviceOptions::Rule::kByCost);
+  EXPECT_EQ(ParseDevices("opencl:3/cost")->device.index, 3U);
+  EXPECT_EQ(ParseDevices("opencl:1/random:17")->seed, 17U);
+  for (const char* const wrong : {"", "cpu", "opencl", "opencl:0/", "opencl:0/random:", "opencl:0/random:x",
+                                  "opencl:0/costs", "opencl:0/random:1 "})
+    EXPECT_FALSE(ParseDevices(wrong)) << wrong;
 }
 
 TEST(DevicePlanTest, WithoutADeviceNothingChanges) {

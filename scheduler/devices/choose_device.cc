@@ -1,0 +1,230 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "scheduler/devices/choose_device.h"
+
+#include <algorithm>
+#include <boost/graph/adjacency_list.hpp>
+#include <boost/graph/boykov_kolmogorov_max_flow.hpp>
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "core/environment/random.h"
+#include "core/values/sizes.h"
+#include "ops/base/operator.h"
+#include "ops/base/split.h"
+#include "ops/device/run/run_on_device.h"
+
+namespace heddle::scheduler {
+namespace {
+
+constexpr double kNever = 1e18;  // Nanoseconds, of what must not be.
+
+std::vector<ValueInfo> InputInfos(const Graph& graph, const Node& node) {
+  std::vector<ValueInfo> infos;
+  for (const NodeId input : node.inputs)
+    infos.push_back(input == kNoNode ? ValueInfo() : graph[input].info);
+  return infos;
+}
+
+// What a kernel is printed of. Effects, and what is no operator, are the host's.
+bool CanRun(const Graph& graph, NodeId id) {
+  const Node& node = graph[id];
+  const ops::Operator* const op = ops::FindOperator(node.op);
+  if (op == nullptr || op->effect || node.Is("variable") || node.Is("literal")) return false;
+  return ops::DeviceOperators::CanRun(node, InputInfos(graph, node)).ok();
+}
+
+// A directed graph with capacities, cut between the processor's side and the device's.
+class Division {
+ public:
+  using Vertex = size_t;
+
+  Division() : host(Add()), device(Add()) {}
+
+  Vertex Add() { return boost::add_vertex(graph_); }
+  /// Costs `ns` if `from` is on the processor's side and `to` on the device's.
+  void Connect(Vertex from, Vertex to, double ns) {
+    const auto forth = boost::add_edge(from, to, graph_).first;
+    const auto back = boost::add_edge(to, from, graph_).first;
+    capacities_.push_back(ns);
+    capacities_.push_back(0);
+    boost::put(boost::edge_index, graph_, forth, capacities_.size() - 2);
+    boost::put(boost::edge_index, graph_, back, capacities_.size() - 1);
+    reverse_.push_back(back);
+    reverse_.push_back(forth);
+  }
+  /// By vertex: whether the cheapest division has it on the device's side.
+  std::vector<bool> Cut() {
+    const size_t vertices = boost::num_vertices(graph_);
+    std::vector<double> residual(capacities_.size());
+    std::vector<Edge> predecessor(vertices);
+    std::vector<boost::default_color_type> color(vertices, boost::white_color);
+    std::vector<int64_t> distance(vertices, 0);
+    const auto edges = boost::get(boost::edge_index, graph_);
+    const auto places = boost::get(boost::vertex_index, graph_);
+    boost::boykov_kolmogorov_max_flow(
+        graph_, boost::make_iterator_property_map(capacities_.begin(), edges),
+        boost::make_iterator_property_map(residual.begin(), edges),
+        boost::make_iterator_property_map(reverse_.begin(), edges),
+        boost::make_iterator_property_map(predecessor.begin(), places),
+        boost::make_iterator_property_map(color.begin(), places),
+        boost::make_iterator_property_map(distance.begin(), places), places, host, device);
+    // Where both sides cost the same, the processor computes.
+    std::vector<bool> is_device(vertices);
+    for (Vertex v = 0; v < vertices; ++v) is_device[v] = color[v] == boost::white_color;
+    return is_device;
+  }
+
+ private:
+  using Edges = boost::adjacency_list<boost::vecS, boost::vecS, boost::directedS, boost::no_property,
+                                      boost::property<boost::edge_index_t, size_t>>;
+  using Edge = Edges::edge_descriptor;
+  Edges graph_;
+  std::vector<double> capacities_;
+  std::vector<Edge> reverse_;
+
+ public:
+  const Vertex host, device;
+};
+
+class ByCost {
+ public:
+  ByCost(const Graph& graph, const std::vector<double>& host_ns, int32_t ranks, const DeviceOptions& options)
+      : graph_(graph), host_ns_(host_ns), ranks_(ranks), options_(options) {}
+
+  std::vector<bool> Run() {
+    vertices_.resize(graph_.nodes.size());
+    for (NodeId id = 0; id < graph_.size(); ++id) AddNode(id);
+    for (NodeId id = 0; id < graph_.size(); ++id) AddValue(id);
+    const std::vector<bool> is_device = division_.Cut();
+    std::vector<bool> chosen(graph_.nodes.size(), false);
+    for (NodeId id = 0; id < graph_.size(); ++id)
+      chosen[Index(id)] = can_run_[Index(id)] && is_device[vertices_[Index(id)]];
+    return chosen;
+  }
+
+ private:
+  static size_t Index(NodeId id) { return static_cast<size_t>(id); }
+
+  // A rank has its share of what is large.
+  double Share(double ns) const { return ns / static_cast<double>(ranks_); }
+
+  void AddNode(NodeId id) {
+    const Node& node = graph_[id];
+    Division::Vertex& vertex = vertices_[Index(id)];
+    can_run_.push_back(CanRun(graph_, id));
+    vertex = division_.host;
+    if (node.Is("variable")) {
+      const auto found = options_.residences.find(node.Text("name"));
+      if (found != options_.residences.end() && !found->second.on_host) vertex = division_.device;
+      return;
+    }
+    if (!can_run_.back()) return;
+    vertex = division_.Add();
+    division_.Connect(division_.host, vertex,
+                      Share(DeviceNs(graph_, node, options_.rates)) + options_.rates.launch_ns);
+    division_.Connect(vertex, division_.device, Share(host_ns_[Index(id)]));
+  }
+
+  // Where the cells of a value are that a node makes; nullopt: in both memories.
+  std::optional<Division::Vertex> PlaceOf(NodeId id) const {
+    const Node& node = graph_[id];
+    if (node.Is("variable")) {
+      const auto found = options_.residences.find(node.Text("name"));
+      if (found != options_.residences.end() && found->second.on_host && found->second.on_device)
+        return std::nullopt;
+      return vertices_[Index(id)];
+    }
+    const NodeId maker = node.Is("result") ? node.inputs[0] : id;
+    const size_t result = node.Is("result") ? static_cast<size_t>(node.ResultIndex()) : 0;
+    if (!can_run_[Index(maker)]) return division_.host;
+    const bool stays = ops::StaysOnDevice(graph_[maker], InputInfos(graph_, graph_[maker]), result);
+    return stays ? vertices_[Index(maker)] : division_.host;
+  }
+
+  // Copies of the value, one in each direction at most.
+  void AddValue(NodeId id) {
+    const Node& node = graph_[id];
+    if (!node.info.IsMatrix()) return;
+    const std::optional<Division::Vertex> place = PlaceOf(id);
+    if (!place) return;
+    std::vector<Division::Vertex> readers;
+    for (NodeId reader = id + 1; reader < graph_.size(); ++reader) {
+      const std::vector<NodeId>& inputs = graph_[reader].inputs;
+      // Whoever reads a variable that is assigned finds it where it is.
+      if (graph_[reader].Is("assign") || graph_[reader].Is("result")) continue;
+      if (std::find(inputs.begin(), inputs.end(), id) != inputs.end())
+        readers.push_back(vertices_[Index(reader)]);
+    }
+    const double bytes = Share(ops::BytesToMove(node.info));
+    double reads = 1;
+    if (node.Is("variable"))
+      if (const auto found = options_.reads.find(node.Text("name")); found != options_.reads.end())
+        reads = found->second;
+    const ops::DeviceRates& rates = options_.rates;
+    AddCopy(*place, readers, (bytes / rates.copy_in * 1e9 + rates.launch_ns) / reads, /*to_device=*/true);
+    AddCopy(*place, readers, (bytes / rates.copy_out * 1e9 + rates.launch_ns) / reads, /*to_device=*/false);
+  }
+
+  void AddCopy(Division::Vertex from, const std::vector<Division::Vertex>& readers, double ns, bool to_device) {
+    if (readers.empty() || from == (to_device ? division_.device : division_.host)) return;
+    const Division::Vertex copy = division_.Add();
+    const auto connect = [&](Division::Vertex a, Division::Vertex b, double cost) {
+      to_device ? division_.Connect(a, b, cost) : division_.Connect(b, a, cost);
+    };
+    connect(from, copy, ns);
+    for (const Division::Vertex reader : readers) connect(copy, reader, kNever);
+  }
+
+  const Graph& graph_;
+  const std::vector<double>& host_ns_;
+  const int32_t ranks_;
+  const DeviceOptions& options_;
+  Division division_;
+  std::vector<Division::Vertex> vertices_;  // By node.
+  std::vector<bool> can_run_;               // By node.
+};
+
+// Operators that are faster there with copies of all that they read and make.
+std::vector<bool> EachByCost(const Graph& graph, const std::vector<double>& host_ns, int32_t ranks,
+                             const ops::DeviceRates& rates) {
+  std::vector<bool> chosen;
+  for (NodeId id = 0; id < graph.size(); ++id) {
+    const Node& node = graph[id];
+    double ns = 0;
+    for (const NodeId input : node.inputs)
+      if (input != kNoNode && graph[input].info.IsMatrix())
+        ns += ops::BytesToMove(graph[input].info) / rates.copy_in * 1e9;
+    for (const ValueInfo& result : ResultsOf(node))
+      if (result.IsMatrix()) ns += ops::BytesToMove(result) / rates.copy_out * 1e9;
+    const bool can_run = CanRun(graph, id);
+    if (can_run) ns = (ns + DeviceNs(graph, node, rates)) / static_cast<double>(ranks) + rates.launch_ns;
+    chosen.push_back(can_run && ns < host_ns[static_cast<size_t>(id)] / static_cast<double>(ranks));
+  }
+  return chosen;
+}
+
+}  // namespace
+
+double DeviceNs(const Graph& graph, const Node& node, const ops::DeviceRates& rates) {
+  const ops::Cost cost = ops::CostOf(node, InputInfos(graph, node));
+  return std::max(cost.bytes / rates.memory, cost.work / rates.fma) * 1e9;
+}
+
+std::vector<bool> ChooseDevice(const Graph& graph, const std::vector<double>& host_ns, int32_t ranks,
+                               bool keeps_values, const DeviceOptions& options) {
+  if (options.rule == DeviceOptions::Rule::kByCost) {
+    if (options.rates.memory <= 0) return std::vector<bool>(graph.nodes.size(), false);
+    if (keeps_values) return ByCost(graph, host_ns, ranks, options).Run();
+    return EachByCost(graph, host_ns, ranks, options.rates);
+  }
+  std::vector<bool> chosen(graph.nodes.size(), false);
+  SeededRandom random(options.seed);
+  for (NodeId id = 0; id < graph.size(); ++id) {
+    const bool is_drawn = options.rule == DeviceOptions::Rule::kAll || random.Below(2) == 1;
+    chosen[static_cast<size_t>(id)] = is_drawn && CanRun(graph, id);
+  }
+  return chosen;
+}
+
+}  // namespace heddle::scheduler
