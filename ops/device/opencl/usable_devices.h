@@ -12,4 +12,8 @@ Result<DeviceSet*> DevicesWith(Device device);
 /// That device; nullptr where DevicesWith fails.
 ComputeDevice* UsableDevice(Device device);
 
+/// From now on these are the devices of this process in place of OpenCL's; nullptr: OpenCL's again. Between
+/// sessions: for tests, whose devices are simulated.
+void UseDevices(DeviceSet* devices);
+
 }  // namespace heddle::ops
