@@ -39,11 +39,14 @@ class TilePrinter {
     std::string Load(std::string_view i, std::string_view j) const {
       return single ? fmt::format("(double){}", At(i, j)) : At(i, j);
     }
+    /// Of cells that are floats, whatever type they are stored in.
+    std::string LoadSingle(std::string_view i, std::string_view j) const {
+      return single ? At(i, j) : fmt::format("convert_float_rte({})", At(i, j));
+    }
   };
 
   Status Check() const;
   Status CheckStep(const Step& step) const;
-  std::string_view NameOf(NodeId node) const;
   const ValueInfo& InfoOfInput(int input) const;
   bool IsSingleInput(int input) const;
   void FindArguments();
@@ -52,6 +55,13 @@ class TilePrinter {
   void ChooseRows();
   // Whether output `o` of a region is the fold of each row, or goes into a root.
   bool FoldsOutput(const Step& step, size_t o) const;
+  // rowIndexMax, rowIndexMin.
+  static bool FindsPlaces(const Step& step) {
+    return step.kind == Step::Kind::kFoldRows &&
+           (step.aggregate == AggregateKind::kIndexMax || step.aggregate == AggregateKind::kIndexMin);
+  }
+  // Chains of floats that go on from tile to tile.
+  bool HasOpenChains(const TileRoot& root) const;
   Cells PlaceOf(const TileRef& ref) const;
   static std::string TypeName(bool single);
   void PrintHead();
@@ -103,27 +113,53 @@ class TilePrinter {
     Line(4, "lanes[item] = acc;");
     Line(4, "barrier(CLK_LOCAL_MEM_FENCE);");
     Line(4, "if (lane == 0 && is_mine) {");
-    {
-      printed::Printer printer("l", "          ");
-      std::vector<std::string> r;
-      for (int k = 0; k < 8; ++k) r.push_back(printer.Define("double", fmt::format("lanes[item + {}]", k)));
-      const auto join = [&](const std::string& a, const std::string& b) {
-        return printed::PrintFold(fold, a, b);
-      };
-      const std::string even = join(join(r[0], r[4]), join(r[2], r[6]));
-      const std::string odd = join(join(r[1], r[5]), join(r[3], r[7]));
-      const std::string joined = join(even, odd);
-      text_ += printer.TakeText();
-      finish(joined);
-    }
+    finish(PrintJoinedLanes(fold));
     Line(4, "}");
     Line(4, "barrier(CLK_LOCAL_MEM_FENCE);");
     Line(3, "}");
   }
+  // L of the eight lanes to which the work-item belongs, by its name.
+  std::string PrintJoinedLanes(simd::Fold fold);
+  // The squared deviations of `count` runs of `size` cells from their means, eight lanes a run; cell `of` of
+  // run w is `at(of)`. `finish` has the sum of one run in `squares` and its mean in `mean`.
+  template <typename At, typename Finish>
+  void PrintDeviations(const std::string& count, const std::string& size, At at, Finish finish) {
+    const int64_t at_once = limits_.group_size / kLanes;
+    Line(3, fmt::format("for (int base = 0; base < {}; base += {}) {{", count, at_once));
+    Line(4, "const int w = base + item / 8, lane = item % 8;");
+    Line(4, fmt::format("const int is_mine = w < {};", count));
+    for (const bool is_second : {false, true}) {
+      Line(4, fmt::format("double acc{} = 0.0;", is_second ? 2 : 1));
+      Line(4, fmt::format("for (int eight = 0; eight < {}; eight += 8) {{ const int j = eight + lane;", size));
+      Line(5, fmt::format("if (is_mine && j < {}) {{", size));
+      if (is_second) Line(6, fmt::format("const double d = {} - mean; acc2 = acc2 + d * d;", at("j")));
+      if (!is_second) Line(6, fmt::format("acc1 = acc1 + {};", at("j")));
+      Line(5, "} }");
+      if (is_second) Line(4, "barrier(CLK_LOCAL_MEM_FENCE);");
+      Line(4, fmt::format("lanes[item] = acc{};", is_second ? 2 : 1));
+      Line(4, "barrier(CLK_LOCAL_MEM_FENCE);");
+      if (is_second) break;
+      const std::string sum = PrintJoinedLanes(simd::Fold::kAdd);
+      Line(4, fmt::format("const double mean = {} / (double){};", sum, size));
+    }
+    Line(4, "if (lane == 0 && is_mine) {");
+    Line(5, fmt::format("const double squares = {};", PrintJoinedLanes(simd::Fold::kAdd)));
+    finish();
+    Line(4, "}");
+    Line(4, "barrier(CLK_LOCAL_MEM_FENCE | CLK_GLOBAL_MEM_FENCE);");
+    Line(3, "}");
+  }
   void PrintFoldRows(const Cells& from, int64_t columns, const Cells& to, simd::Fold fold, bool is_mean,
                      bool must_be_finite);
+  void PrintPlaceOfExtreme(const Step& step);
+  void PrintSpreadOfRows(const Step& step);
+  // colVars, colSds of the leaf that the tile ends, if it ends one.
+  void PrintMoments(size_t r);
   void PrintMultiply(const Step& step);
+  void PrintMultiplySingles(const Step& step);
   void PrintRoot(const Step& step);
+  // t(X) %*% Y in blocks of 64 rows.
+  void PrintAddSingles(const Step& step);
   // Full aggregates, and those of columns: of few columns eight chains each.
   void PrintFoldIntoRoot(size_t r, const Cells& x, int64_t columns);
 
@@ -133,6 +169,7 @@ class TilePrinter {
   std::string text_;
   std::vector<int64_t> buffer_columns_;  // Of the program, and of outputs of regions that are folded.
   std::map<std::pair<const Step*, size_t>, int> folded_buffers_;
+  std::map<size_t, int64_t> chain_places_;  // By root: where its open chains are in the scratch memory.
   int64_t tile_rows_ = 0;
   bool is_local_ = true;
 };

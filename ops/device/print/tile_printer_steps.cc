@@ -2,6 +2,7 @@
 #include "ops/aggregate/wide_sums.h"
 #include "ops/device/print/tile_printer.h"
 #include "ops/product/matmul.h"
+#include "ops/simd/product/gemm.h"
 
 namespace heddle::ops {
 
@@ -96,7 +97,146 @@ void TilePrinter::PrintFoldRows(const Cells& from, int64_t columns, const Cells&
       });
 }
 
+std::string TilePrinter::PrintJoinedLanes(simd::Fold fold) {
+  printed::Printer printer("l", "          ");
+  std::vector<std::string> r;
+  for (int k = 0; k < 8; ++k)
+    r.push_back(printer.Define("double", fmt::format("lanes[item - lane + {}]", k)));
+  const auto join = [&](const std::string& a, const std::string& b) {
+    return printed::PrintFold(fold, a, b);
+  };
+  const std::string even = join(join(r[0], r[4]), join(r[2], r[6]));
+  const std::string odd = join(join(r[1], r[5]), join(r[3], r[7]));
+  std::string joined = join(even, odd);
+  text_ += printer.TakeText();
+  return joined;
+}
+
+// simd::IndexOfExtreme: the last of the largest cells; NaN is none, and 1 stands for no cell.
+void TilePrinter::PrintPlaceOfExtreme(const Step& step) {
+  const Cells from = PlaceOf(step.from), to = PlaceOf(step.to);
+  const int64_t at_once = limits_.group_size / kLanes;
+  const char* const sign = step.aggregate == AggregateKind::kIndexMin ? "-" : "";
+  Line(3, fmt::format("for (int base = 0; base < n; base += {}) {{", at_once));
+  Line(4, "const int w = base + item / 8, lane = item % 8;");
+  Line(4, "const int is_mine = w < n;");
+  Line(4, "double acc = -INFINITY;");
+  Line(4, "int place = -1;");
+  PrintLaneLoop(step.columns);
+  Line(6, fmt::format("const double x = {}{};", sign, from.Load("w", "j")));
+  Line(6, "if (x >= acc) { acc = x; place = j; }");
+  Line(5, "} }");
+  Line(4, "lanes[item] = acc;");
+  Line(4, "places[item] = place;");
+  Line(4, "barrier(CLK_LOCAL_MEM_FENCE);");
+  Line(4, "if (lane == 0 && is_mine) {");
+  for (int k = 1; k < kLanes; ++k)
+    Line(5, fmt::format("if (lanes[item + {0}] > acc || (lanes[item + {0}] == acc && places[item + {0}] > "
+                        "place)) {{ acc = lanes[item + {0}]; place = places[item + {0}]; }}",
+                        k));
+  Line(5, fmt::format("{} = place < 0 ? 1.0 : (double)(place + 1);", to.At("w", "0")));
+  Line(4, "}");
+  Line(4, "barrier(CLK_LOCAL_MEM_FENCE);");
+  Line(3, "}");
+}
+
+void TilePrinter::PrintSpreadOfRows(const Step& step) {
+  const Cells from = PlaceOf(step.from), to = PlaceOf(step.to);
+  PrintDeviations(
+      "n", std::to_string(step.columns), [&](std::string_view j) { return from.Load("w", j); },
+      [&] {  // SpreadOf
+        std::string spread = step.columns < 2 ? "0.0" : fmt::format("squares / {}.0", step.columns - 1);
+        if (step.columns < 1) spread = "as_double(0x7ff8000000000000UL)";
+        if (step.aggregate == AggregateKind::kDeviation) spread = "sqrt(" + spread + ")";
+        Line(5, fmt::format("const double spread = {};", spread));
+        Line(5, fmt::format("{} = spread;", to.At("w", "0")));
+        Line(5, "if (!isfinite(spread)) flags[0] = 1;");
+      });
+}
+
+// ColumnMoments: the number of rows, the means, the sums of squared deviations.
+void TilePrinter::PrintMoments(size_t r) {
+  const TileRoot& root = program_.roots[r];
+  const Cells x{fmt::format("(in{0} + first{0} + begin * {1})", root.input, root.n), root.n,
+                IsSingleInput(root.input)};
+  const auto payload = [&](std::string_view place) {
+    return fmt::format("root{}[row / {} * {} + {}]", r, root.height, root.width, place);
+  };
+  Line(3, fmt::format("if ((row + n) % {} == 0 || row + n == rows) {{", root.height));
+  Line(3, fmt::format("const long begin = row / {0} * {0};", root.height));
+  Line(3, "const int size = (int)(row + n - begin);");
+  Line(3, fmt::format("if (item == 0) {} = (double)size;", payload("0")));
+  if (root.n > kLanes) {
+    Line(3, EachTogether("p", std::to_string(root.n)));
+    Line(4, fmt::format("const int is_mine = p < {};", root.n));
+    Line(4, "double acc = 0.0, squares = 0.0;");
+    Line(4, "for (int i = 0; i < size; ++i)");
+    Line(5, fmt::format("if (is_mine) acc = acc + {};", x.Load("i", "p")));
+    Line(4, "const double mean = acc / (double)size;");
+    Line(4, "for (int i = 0; i < size; ++i)");
+    Line(5, fmt::format("if (is_mine) {{ const double d = {} - mean; squares = squares + d * d; }}",
+                        x.Load("i", "p")));
+    Line(4, fmt::format("if (is_mine) {{ {} = mean; {} = squares; }}", payload("1 + p"),
+                        payload(fmt::format("{} + p", 1 + root.n))));
+    Line(3, "}");
+  } else {
+    PrintDeviations(
+        std::to_string(root.n), "size", [&](std::string_view i) { return x.Load(i, "w"); },
+        [&] {
+          Line(5, fmt::format("{} = mean;", payload("1 + w")));
+          Line(5, fmt::format("{} = squares;", payload(fmt::format("{} + w", 1 + root.n))));
+        });
+  }
+  Line(3, "}");
+}
+
+// The sum over blocks of 64 columns, in doubles, of chains of floats.
+void TilePrinter::PrintMultiplySingles(const Step& step) {
+  const Cells from = PlaceOf(step.from), to = PlaceOf(step.to), right = WholeOf(step.right);
+  const int64_t k = step.columns, inner = InfoOfInput(step.right).shape.rows;
+  const std::string count = fmt::format("n * {}", k);
+  Line(3, EachTogether("w", count));
+  Line(4, fmt::format("const int i = w / {}, c = w - i * {};", k, k));
+  Line(4, "double acc = 0.0;");
+  Line(4, fmt::format("for (int block = 0; block < {}; block += {}) {{", inner, kSingleBlock));
+  Line(5, "float chain = 0.0f;");
+  Line(5, fmt::format("for (int j = block; j < min(block + {}, {}); ++j)", kSingleBlock, inner));
+  Line(6, fmt::format("if (w < {}) chain = fma({}, {}, chain);", count, from.LoadSingle("i", "j"),
+                      right.LoadSingle("j", "c")));
+  Line(5, "acc = acc + (double)chain;");
+  Line(4, "}");
+  Line(4, fmt::format("if (w < {}) {} = acc;", count, to.At("i", "c")));
+  Line(3, "}");
+}
+
+void TilePrinter::PrintAddSingles(const Step& step) {
+  const auto r = static_cast<size_t>(step.index);
+  const TileRoot& root = program_.roots[r];
+  const Cells x = PlaceOf(step.from), y = PlaceOf(step.from_right);
+  const bool is_open = HasOpenChains(root);
+  Line(3, EachTogether("p", std::to_string(root.width)));
+  Line(4, fmt::format("const int j = p / {}, c = p % {};", root.k, root.k));
+  Line(4, fmt::format("const int is_mine = p < {}{};", root.width, root.symmetric ? " && c >= j" : ""));
+  if (is_open)
+    Line(4, fmt::format("float chain = row % {} != 0 && is_mine ? (float)chains{}[p] : 0.0f;",
+                        kSingleBlock, r));
+  else
+    Line(4, "float chain = 0.0f;");
+  Line(4, "for (int i = 0; i < n; ++i)");
+  Line(5, fmt::format("if (is_mine) chain = fma({}, {}, chain);", x.LoadSingle("i", "j"),
+                      y.LoadSingle("i", "c")));
+  const std::string add = fmt::format("{0} = {0} + (double)chain;", PayloadOf(r));
+  if (is_open)
+    Line(4, fmt::format("if (is_mine) {{ if ((row + n) % {} == 0 || row + n == rows) {} else chains{}[p] = "
+                        "(double)chain; }}",
+                        kSingleBlock, add, r));
+  else
+    Line(4, "if (is_mine) " + add);
+  Line(3, "}");
+}
+
 void TilePrinter::PrintMultiply(const Step& step) {
+  if (MultipliesSingles(program_, step)) return PrintMultiplySingles(step);
   const Cells from = PlaceOf(step.from), to = PlaceOf(step.to), right = WholeOf(step.right);
   const int64_t k = step.columns, inner = InfoOfInput(step.right).shape.rows;
   if (k <= kFewColumns) {
@@ -127,6 +267,7 @@ void TilePrinter::PrintRoot(const Step& step) {
   const Cells x = PlaceOf(step.from);
   if (root.kind == TileRoot::Kind::kFull || root.kind == TileRoot::Kind::kColumns)
     return PrintFoldIntoRoot(r, x, step.columns);
+  if (AddsSingles(program_, root)) return PrintAddSingles(step);
   const Cells y = PlaceOf(step.from_right);
   int64_t places = root.n * root.k, by = 1;
   std::string mine;
