@@ -99,11 +99,18 @@ Result<std::shared_ptr<const DeviceTiles>> DeviceOperators::TilesOf(const Kernel
   return programs_.Add(key, make());
 }
 
-Status DeviceOperators::Run(const KernelCall& call, DeviceQueue& queue, std::span<Value> results) {
+Result<std::unique_ptr<QueuedCall>> DeviceOperators::Queue(const KernelCall& call, DeviceQueue& queue,
+                                                           std::span<Value> results) {
   if (call.phase != Phase::kWhole && call.phase != Phase::kPartial)
     return Unimplemented("on a device: the phase {} of {}", Name(call.phase), call.node.op);
   HEDDLE_ASSIGN_OR_RETURN(const std::shared_ptr<const DeviceTiles> tiles, TilesOf(call));
-  return tiles->Run(call, queue, results);
+  return tiles->Queue(call, queue, results);
+}
+
+Status DeviceOperators::Run(const KernelCall& call, DeviceQueue& queue, std::span<Value> results) {
+  HEDDLE_ASSIGN_OR_RETURN(const std::unique_ptr<QueuedCall> queued, Queue(call, queue, results));
+  HEDDLE_RETURN_IF_ERROR(queue.Finish());
+  return queued->Finish(results);
 }
 
 }  // namespace heddle::ops

@@ -27,9 +27,13 @@ class DeviceOperators {
   /// the reason.
   static Status CanRun(const Node& node, std::span<const ValueInfo> inputs);
 
-  /// Computes the call as its operator does, to the bit. Matrices that have a row for each row of what it
-  /// walks are in the memory of the device afterwards. kUnimplemented, with the reason, for a call that it
-  /// leaves to the host; kResourceExhausted and kUnavailable as of the device.
+  /// Queues what computes the call as its operator does, to the bit; a program that is new is printed and
+  /// compiled before. Matrices that have a row for each row of what it walks are in the memory of the device
+  /// afterwards. kUnimplemented, with the reason, for a call that it leaves to the host; kResourceExhausted
+  /// and kUnavailable as of the device.
+  Result<std::unique_ptr<QueuedCall>> Queue(const KernelCall& call, DeviceQueue& queue,
+                                            std::span<Value> results);
+  /// The same, all of it. Waits for the device.
   Status Run(const KernelCall& call, DeviceQueue& queue, std::span<Value> results);
 
   ComputeDevice& device() { return device_; }
