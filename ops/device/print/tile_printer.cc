@@ -93,8 +93,16 @@ void TilePrinter::ChooseRows() {
     most_height = std::max(most_height, root.height);
   }
   const int64_t room = limits_.local_bytes / 8 - limits_.group_size;
-  const int64_t fitting = columns == 0 ? kMostTileRows : room / columns;
-  tile_rows_ = FloorPowerOfTwo(std::clamp<int64_t>(fitting, kLanes, kMostTileRows));
+  int64_t most_rows = kMostTileRows;
+  if (is_alone_) {
+    int64_t widest = 1;
+    for (const Step& step : program_.steps) widest = std::max(widest, step.columns);
+    most_rows = std::clamp<int64_t>(kMostCellsAlone / widest, kMostTileRows, kMostRowsAlone);
+    for (const TileRoot& root : program_.roots)
+      if (AddsSingles(program_, root)) most_rows = kSingleBlock;
+  }
+  const int64_t fitting = columns == 0 ? most_rows : room / columns;
+  tile_rows_ = FloorPowerOfTwo(std::clamp<int64_t>(fitting, kLanes, most_rows));
   if (least_height > 0) tile_rows_ = std::min(tile_rows_, least_height);
   is_local_ = tile_rows_ * columns <= room;
   printed_.scratch_doubles = is_local_ ? 0 : tile_rows_ * columns;
@@ -154,10 +162,13 @@ void TilePrinter::PrintHead() {
   text_ += fmt::format("__kernel __attribute__((reqd_work_group_size({}, 1, 1)))\nvoid {}(",
                        limits_.group_size, printed_.name);
   for (size_t i = 0; i < parameters.size(); ++i) text_ += (i == 0 ? "" : ",\n    ") + parameters[i];
-  text_ += ") {\n  const int item = (int)get_local_id(0);\n";
-  text_ += fmt::format("  __local double lanes[{}];\n", limits_.group_size);
-  if (std::any_of(program_.steps.begin(), program_.steps.end(), FindsPlaces))
-    text_ += fmt::format("  __local int places[{}];\n", limits_.group_size);
+  text_ += ") {\n";
+  if (!is_alone_) {
+    text_ += "  const int item = (int)get_local_id(0);\n";
+    text_ += fmt::format("  __local double lanes[{}];\n", limits_.group_size);
+    if (std::any_of(program_.steps.begin(), program_.steps.end(), FindsPlaces))
+      text_ += fmt::format("  __local int places[{}];\n", limits_.group_size);
+  }
   int64_t offset = 0;
   for (size_t b = 0; b < buffer_columns_.size(); ++b) {
     const int64_t cells = tile_rows_ * buffer_columns_[b];
@@ -177,7 +188,9 @@ void TilePrinter::Line(int depth, std::string_view line) {
   text_ += std::string(static_cast<size_t>(2 * depth), ' ') + std::string(line) + "\n";
 }
 
-void TilePrinter::Barrier() { Line(3, "barrier(CLK_LOCAL_MEM_FENCE | CLK_GLOBAL_MEM_FENCE);"); }
+void TilePrinter::Barrier() {
+  if (!is_alone_) Line(3, "barrier(CLK_LOCAL_MEM_FENCE | CLK_GLOBAL_MEM_FENCE);");
+}
 
 void TilePrinter::PrintTasks() {
   Line(1, "for (long task = (long)get_group_id(0); task < tasks; task += (long)get_num_groups(0)) {");
@@ -185,6 +198,9 @@ void TilePrinter::PrintTasks() {
   Line(2, fmt::format("for (long row = task * {}; row < task_end; row += {}) {{", printed_.task_rows,
                       tile_rows_));
   Line(3, fmt::format("const int n = (int)min((long){}, task_end - row);", tile_rows_));
+  for (size_t r = 0; r < program_.roots.size(); ++r)
+    Line(3, fmt::format("__global double* const sum{0} = root{0} + row / {1} * {2};", r,
+                        program_.roots[r].height, program_.roots[r].width));
   for (size_t r = 0; r < program_.roots.size(); ++r) PrintStartOfLeaf(r);
   for (const Step& step : program_.steps) PrintStep(step);
   for (size_t r = 0; r < program_.roots.size(); ++r)
@@ -194,25 +210,14 @@ void TilePrinter::PrintTasks() {
   text_ += "}\n";
 }
 
-std::string TilePrinter::PayloadOf(size_t r) const {
-  const TileRoot& root = program_.roots[r];
-  return fmt::format("root{}[row / {} * {} + p]", r, root.height, root.width);
-}
-
 std::string TilePrinter::EachTogether(std::string_view item, const std::string& count) const {
+  if (is_alone_) return fmt::format("for (int {0} = 0; {0} < {1}; ++{0}) {{", item, count);
   return fmt::format("for (int from = 0; from < {}; from += {}) {{ const int {} = from + item;", count,
                      limits_.group_size, item);
 }
 
-void TilePrinter::PrintLaneLoop(int64_t columns) {
-  Line(4, fmt::format("for (int eight = 0; eight < {}; eight += 8) {{ const int j = eight + lane;", columns));
-  Line(5, fmt::format("if (is_mine && j < {}) {{", columns));
-}
-
 std::string TilePrinter::Each(std::string_view item, const std::string& count) const {
-  return fmt::format(
-      "for (int from = 0; from < {}; from += {}) {{ const int {} = from + item; if ({} < {}) {{", count,
-      limits_.group_size, item, item, count);
+  return EachTogether(item, count) + (is_alone_ ? " {" : fmt::format(" if ({} < {}) {{", item, count));
 }
 
 std::string TilePrinter::EachPlace(int64_t count) const { return Each("p", std::to_string(count)); }
@@ -240,8 +245,8 @@ void TilePrinter::PrintStep(const Step& step) {
     }
     case Step::Kind::kRound: {
       const Cells to = PlaceOf(step.to);
-      PrintEachCell(step.columns, [&] {
-        return fmt::format("{} = convert_float_rte({});", to.At("i", "j"), to.Load("i", "j"));
+      PrintCells(step.columns, [&](CellIndex& cell) {
+        Line(5, fmt::format("{} = convert_float_rte({});", to.At(cell), to.Load(cell)));
       });
       break;
     }
@@ -249,8 +254,10 @@ void TilePrinter::PrintStep(const Step& step) {
     case Step::Kind::kCopy: PrintCopy(step.columns, PlaceOf(step.from), PlaceOf(step.to)); break;
     case Step::Kind::kExpand: {
       const Cells from = PlaceOf(step.from), to = PlaceOf(step.to);
-      PrintEachCell(step.columns,
-                    [&] { return fmt::format("{} = {};", to.At("i", "j"), from.Load("i", "0")); });
+      PrintCells(step.columns, [&](CellIndex& cell) {
+        cell.needs_row = true;
+        Line(5, fmt::format("{} = {};", to.At(cell), from.Load("i", "0")));
+      });
       break;
     }
     case Step::Kind::kFoldRows:
@@ -273,9 +280,8 @@ void TilePrinter::PrintStep(const Step& step) {
 }
 
 void TilePrinter::PrintCopy(int64_t columns, const Cells& from, const Cells& to) {
-  PrintEachCell(columns, [&] {
-    return to.single ? fmt::format("{} = convert_float_rte({});", to.At("i", "j"), from.Load("i", "j"))
-                     : fmt::format("{} = {};", to.At("i", "j"), from.Load("i", "j"));
+  PrintCells(columns, [&](CellIndex& cell) {
+    Line(5, fmt::format("{} = {};", to.At(cell), to.Stored(from.Load(cell))));
   });
 }
 

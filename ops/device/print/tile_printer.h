@@ -17,15 +17,34 @@
 namespace heddle::ops {
 
 /// Prints one tile program (PrintTiles). tile_printer.cc has what a kernel begins with and the loops over
-/// tasks, tiles and steps, tile_printer_steps.cc the steps.
+/// tasks, tiles and steps, tile_printer_steps.cc the steps, tile_printer_folds.cc aggregates of rows,
+/// tile_printer_roots.cc what tiles add to reductions.
+///
+/// Loops have two forms. Work-items of a group share the cells of a step; or the group has one work-item
+/// (TileLimits::group_size 1), whose plain loops the compiler of the device vectorizes.
 class TilePrinter {
  public:
-  TilePrinter(const TileProgram& program, const TileLimits& limits) : program_(program), limits_(limits) {}
+  TilePrinter(const TileProgram& program, const TileLimits& limits)
+      : program_(program), limits_(limits), is_alone_(limits.group_size == 1) {}
   Result<PrintedTiles> Print();
 
  private:
   static constexpr int64_t kLanes = 8;
   static constexpr int64_t kMostTileRows = 64;
+  // Of one work-item, whose loops should be long.
+  static constexpr int64_t kMostRowsAlone = 1024;
+  static constexpr int64_t kMostCellsAlone = 8192;
+  // Rows that a work-item which is alone adds to places of a payload at once, so that it loads and stores
+  // them less often.
+  static constexpr int64_t kRowsAtOnce = 8;
+  // Columns of which it has chains of floats at once.
+  static constexpr int64_t kStripColumns = 64;
+
+  /// A cell of a tile as a loop over cells names it: row `i`, column `j`, place `c` of rows without gaps.
+  struct CellIndex {
+    int64_t columns = 0;
+    bool needs_row = false, needs_column = false;  ///< Whether somebody has asked for `i` and `j`.
+  };
 
   /// Cells of a value as the kernel reads and writes them: cell (i, j) of a tile is `base[(i) * stride + j]`.
   struct Cells {
@@ -36,12 +55,20 @@ class TilePrinter {
       if (stride == 1) return fmt::format("{}[{}]", base, i);
       return fmt::format("{}[({}) * {} + ({})]", base, i, stride, j);
     }
-    std::string Load(std::string_view i, std::string_view j) const {
-      return single ? fmt::format("(double){}", At(i, j)) : At(i, j);
+    std::string At(CellIndex& index) const {
+      if (stride == index.columns) return fmt::format("{}[c]", base);
+      index.needs_row = index.needs_column = true;
+      return At("i", "j");
     }
+    std::string Widened(const std::string& cell) const { return single ? "(double)" + cell : cell; }
+    std::string Load(std::string_view i, std::string_view j) const { return Widened(At(i, j)); }
+    std::string Load(CellIndex& index) const { return Widened(At(index)); }
     /// Of cells that are floats, whatever type they are stored in.
     std::string LoadSingle(std::string_view i, std::string_view j) const {
       return single ? At(i, j) : fmt::format("convert_float_rte({})", At(i, j));
+    }
+    std::string Stored(const std::string& value) const {
+      return single ? fmt::format("convert_float_rte({})", value) : value;
     }
   };
 
@@ -68,7 +95,11 @@ class TilePrinter {
   void Line(int depth, std::string_view line);
   void Barrier();
   void PrintTasks();
-  std::string PayloadOf(size_t r) const;
+  // A place of the payload of the leaf that the tile belongs to.
+  static std::string PayloadOf(size_t r, std::string_view place = "p") {
+    return fmt::format("sum{}[{}]", r, place);
+  }
+
   // All loops take every work-item through equally many rounds, and stand in no condition that differs
   // between work-items: POCL up to 3.1 skips some of the others (findings/pocl_skips_a_loop.sh).
 
@@ -79,92 +110,145 @@ class TilePrinter {
   // The same for bodies with loops, which ask themselves whether `item` is below `count`. Ends with one
   // brace.
   std::string EachTogether(std::string_view item, const std::string& count) const;
-  // The loop of a lane over the columns `j` of a row, in PrintLanes; ends with two braces.
-  void PrintLaneLoop(int64_t columns);
+  // `condition`, where a work-item may have no part in the round.
+  std::string IfMine(std::string_view condition) const {
+    return is_alone_ ? "" : fmt::format("if ({}) ", condition);
+  }
   // Work-items over places of a payload: the same ones for the same places everywhere.
   std::string EachPlace(int64_t count) const;
   void PrintStartOfLeaf(size_t r);
   void PrintStep(const Step& step);
-  template <typename Statement>
-  void PrintEachCell(int64_t columns, Statement statement) {
-    Line(3, Each("c", fmt::format("n * {}", columns)));
-    Line(4, fmt::format("const int i = c / {}, j = c - i * {};", columns, columns));
-    Line(4, statement());
+  // Each cell of a tile of so many columns. `body` prints its statements, of cells at a CellIndex.
+  template <typename Body>
+  void PrintCells(int64_t columns, Body body) {
+    CellIndex index{.columns = columns};
+    const std::string before = std::exchange(text_, {});
+    body(index);
+    const std::string statements = std::exchange(text_, before);
+    const bool by_place = !index.needs_row && !index.needs_column;
+    if (is_alone_ && !by_place) {
+      Line(3, fmt::format("for (int i = 0; i < n; ++i) {{ for (int j = 0; j < {}; ++j) {{", columns));
+      Line(4, fmt::format("const int c = i * {} + j;", columns));
+    } else {
+      Line(3, Each("c", fmt::format("n * {}", columns)));
+      if (index.needs_row || index.needs_column) Line(4, fmt::format("const int i = c / {};", columns));
+      if (index.needs_column) Line(4, fmt::format("const int j = c - i * {};", columns));
+    }
+    text_ += statements;
     Line(3, kEndOfEach);
   }
   void PrintCopy(int64_t columns, const Cells& from, const Cells& to);
-  std::string LoadOperand(const Step& step, const RegionNode& node) const;
+  std::string LoadOperand(const Step& step, const RegionNode& node, CellIndex& index) const;
   // An input that is needed whole.
   Cells WholeOf(int input) const;
   void PrintRegion(const Step& step);
   Cells FoldedBuffer(const Step& step, size_t o) const;
   std::string FoldStatement(int depth, simd::Fold fold, std::string_view accumulator,
                             const std::string& x) const;
-  // The lanes of `count` rows at once, from `chain`, which adds to acc; `finish` has L of one in `l`.
+
+  // Eight lanes of each of `count` runs of `size` cells: cell `j` of run `w` goes to the lane j mod 8 by the
+  // statements that `chain(accumulator)` prints. `finish` has L of a run, by its name. Lanes of a run belong
+  // to eight work-items, or to one that is alone.
   template <typename Chain, typename Finish>
-  void PrintLanes(const std::string& count, simd::Fold fold, Chain chain, Finish finish) {
-    const int64_t at_once = limits_.group_size / kLanes;
-    Line(3, fmt::format("for (int base = 0; base < {}; base += {}) {{", count, at_once));
-    Line(4, "const int w = base + item / 8, lane = item % 8;");
-    Line(4, fmt::format("double acc = {};", printed::StartOf(fold)));
-    Line(4, fmt::format("const int is_mine = w < {};", count));
-    chain();
-    Line(5, "} }");
-    Line(4, "lanes[item] = acc;");
-    Line(4, "barrier(CLK_LOCAL_MEM_FENCE);");
-    Line(4, "if (lane == 0 && is_mine) {");
-    finish(PrintJoinedLanes(fold));
+  void PrintLanes(const std::string& count, const std::string& size, simd::Fold fold, Chain chain,
+                  Finish finish) {
+    BeginRuns(count);
+    PrintAccumulators("acc", printed::StartOf(fold));
+    PrintLaneLoop(size, "acc", chain);
+    ShareLanes("acc");
+    Line(4, is_alone_ ? "{" : "if (lane == 0 && is_mine) {");
+    finish(PrintJoinedLanes(fold, "acc"));
     Line(4, "}");
-    Line(4, "barrier(CLK_LOCAL_MEM_FENCE);");
-    Line(3, "}");
+    EndRuns();
   }
-  // L of the eight lanes to which the work-item belongs, by its name.
-  std::string PrintJoinedLanes(simd::Fold fold);
-  // The squared deviations of `count` runs of `size` cells from their means, eight lanes a run; cell `of` of
-  // run w is `at(of)`. `finish` has the sum of one run in `squares` and its mean in `mean`.
+  // The squared deviations of `count` runs of `size` cells from their means; cell j of run w is `at(j)`.
+  // `finish` has the sum of one run in `squares` and its mean in `mean`.
   template <typename At, typename Finish>
   void PrintDeviations(const std::string& count, const std::string& size, At at, Finish finish) {
-    const int64_t at_once = limits_.group_size / kLanes;
-    Line(3, fmt::format("for (int base = 0; base < {}; base += {}) {{", count, at_once));
-    Line(4, "const int w = base + item / 8, lane = item % 8;");
-    Line(4, fmt::format("const int is_mine = w < {};", count));
-    for (const bool is_second : {false, true}) {
-      Line(4, fmt::format("double acc{} = 0.0;", is_second ? 2 : 1));
-      Line(4, fmt::format("for (int eight = 0; eight < {}; eight += 8) {{ const int j = eight + lane;", size));
-      Line(5, fmt::format("if (is_mine && j < {}) {{", size));
-      if (is_second) Line(6, fmt::format("const double d = {} - mean; acc2 = acc2 + d * d;", at("j")));
-      if (!is_second) Line(6, fmt::format("acc1 = acc1 + {};", at("j")));
-      Line(5, "} }");
-      if (is_second) Line(4, "barrier(CLK_LOCAL_MEM_FENCE);");
-      Line(4, fmt::format("lanes[item] = acc{};", is_second ? 2 : 1));
-      Line(4, "barrier(CLK_LOCAL_MEM_FENCE);");
-      if (is_second) break;
-      const std::string sum = PrintJoinedLanes(simd::Fold::kAdd);
-      Line(4, fmt::format("const double mean = {} / (double){};", sum, size));
-    }
-    Line(4, "if (lane == 0 && is_mine) {");
-    Line(5, fmt::format("const double squares = {};", PrintJoinedLanes(simd::Fold::kAdd)));
+    BeginRuns(count);
+    PrintAccumulators("acc", "0.0");
+    PrintLaneLoop(size, "acc", [&](const std::string& acc) {
+      Line(6, fmt::format("{0} = {0} + {1};", acc, at("j")));
+    });
+    ShareLanes("acc");
+    Line(4, fmt::format("const double mean = {} / (double){};", PrintJoinedLanes(simd::Fold::kAdd, "acc"),
+                        size));
+    PrintAccumulators("squared", "0.0");
+    PrintLaneLoop(size, "squared", [&](const std::string& acc) {
+      Line(6, fmt::format("const double d = {} - mean; {} = {} + d * d;", at("j"), acc, acc));
+    });
+    if (!is_alone_) Line(4, "barrier(CLK_LOCAL_MEM_FENCE);");
+    ShareLanes("squared");
+    Line(4, is_alone_ ? "{" : "if (lane == 0 && is_mine) {");
+    Line(5, fmt::format("const double squares = {};", PrintJoinedLanes(simd::Fold::kAdd, "squared")));
     finish();
     Line(4, "}");
-    Line(4, "barrier(CLK_LOCAL_MEM_FENCE | CLK_GLOBAL_MEM_FENCE);");
-    Line(3, "}");
+    EndRuns();
   }
+  void BeginRuns(const std::string& count);
+  void EndRuns();
+  void PrintAccumulators(const std::string& name, const std::string& start);
+  template <typename Chain>
+  void PrintLaneLoop(const std::string& size, const std::string& name, Chain chain) {
+    if (!is_alone_) {
+      Line(4, fmt::format("for (int eight = 0; eight < {}; eight += 8) {{ const int j = eight + lane;", size));
+      Line(5, fmt::format("if (is_mine && j < {}) {{", size));
+      chain(name);
+      Line(5, "} }");
+      return;
+    }
+    Line(4, fmt::format("for (int eight = 0; eight + 8 <= {}; eight += 8)", size));
+    Line(5, "for (int lane = 0; lane < 8; ++lane) { const int j = eight + lane;");
+    chain(name + "[lane]");
+    Line(5, "}");
+    Line(4, fmt::format("for (int j = {0} / 8 * 8; j < {0}; ++j) {{ const int lane = j % 8;", size));
+    chain(name + "[lane]");
+    Line(4, "}");
+  }
+  void ShareLanes(const std::string& name);
+  // L of the eight lanes to which the work-item belongs, by its name.
+  std::string PrintJoinedLanes(simd::Fold fold, const std::string& name);
   void PrintFoldRows(const Cells& from, int64_t columns, const Cells& to, simd::Fold fold, bool is_mean,
                      bool must_be_finite);
   void PrintPlaceOfExtreme(const Step& step);
   void PrintSpreadOfRows(const Step& step);
+
+  // Adds `count` terms to sums, in their order. `loops` goes over the sums, `place` is where one of them is, and
+  // `chain(term)` prints the statements that add term number `term` to `acc`. For a work-item that is alone:
+  // it takes several terms of each sum at once.
+  template <typename Chain>
+  void PrintChainsAlone(const std::string& loops, const std::string& count, const std::string& place,
+                        Chain chain) {
+    Line(3, "{ int t = 0;");
+    for (const int64_t at_once : {kRowsAtOnce, int64_t{1}}) {
+      Line(3, fmt::format("for (; t + {0} <= {1}; t += {0})", at_once, count));
+      Line(4, loops + " {");
+      Line(4, fmt::format("double acc = {};", place));
+      for (int64_t term = 0; term < at_once; ++term) {
+        Line(4, "{");
+        chain(at_once == 1 ? std::string("t") : fmt::format("t + {}", term));
+        Line(4, "}");
+      }
+      Line(4, fmt::format("{} = acc;", place));
+      Line(4, "}");
+    }
+    Line(3, "}");
+  }
   // colVars, colSds of the leaf that the tile ends, if it ends one.
   void PrintMoments(size_t r);
   void PrintMultiply(const Step& step);
   void PrintMultiplySingles(const Step& step);
   void PrintRoot(const Step& step);
+  void PrintRootAlone(size_t r, const Cells& x, const Cells& y);
   // t(X) %*% Y in blocks of 64 rows.
   void PrintAddSingles(const Step& step);
   // Full aggregates, and those of columns: of few columns eight chains each.
   void PrintFoldIntoRoot(size_t r, const Cells& x, int64_t columns);
+  void PrintFoldIntoRootAlone(size_t r, const Cells& x, int64_t columns);
 
   const TileProgram& program_;
   const TileLimits limits_;
+  const bool is_alone_;
   PrintedTiles printed_;
   std::string text_;
   std::vector<int64_t> buffer_columns_;  // Of the program, and of outputs of regions that are folded.

@@ -19,10 +19,12 @@
 namespace heddle::ops::testing {
 namespace {
 
-// Runs what BodyBuilder runs once more on the device, and compares.
+// Runs what BodyBuilder runs once more on the device, and compares: by work-groups of many work-items, as on a
+// GPU, and of one, as on a processor; in turns, or each call by both.
 class DeviceComparison {
  public:
-  explicit DeviceComparison(ComputeDevice& device) : operators_(device), queue_(*device.MakeQueue()) {
+  explicit DeviceComparison(ComputeDevice& device)
+      : of_many_(device, 64), of_one_(device, 1), queue_(*device.MakeQueue()) {
     BodyBuilder::also_run = [this](const KernelCall& call, std::span<const Value> expected) {
       RunOnDevice(call, expected);
     };
@@ -37,8 +39,14 @@ class DeviceComparison {
 
  private:
   void RunOnDevice(const KernelCall& call, std::span<const Value> expected) {
+    ++calls_;
+    if (calls_ % 2 == 0 || testing_support::RunsAllPlans()) RunBy(of_many_, call, expected);
+    if (calls_ % 2 == 1 || testing_support::RunsAllPlans()) RunBy(of_one_, call, expected);
+  }
+
+  void RunBy(DeviceOperators& operators, const KernelCall& call, std::span<const Value> expected) {
     std::vector<Value> actual(expected.size());
-    const Status status = operators_.Run(call, *queue_, actual);
+    const Status status = operators.Run(call, *queue_, actual);
     if (status.code() == StatusCode::kUnimplemented) {
       ++left_to_host_[status.message()];
       return;
@@ -105,7 +113,8 @@ class DeviceComparison {
     return "";
   }
 
-  DeviceOperators operators_;
+  DeviceOperators of_many_, of_one_;
+  int calls_ = 0;
   const std::unique_ptr<DeviceQueue> queue_;
   int ran_ = 0;
   std::map<std::string, int> left_to_host_;
