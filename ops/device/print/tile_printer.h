@@ -143,39 +143,59 @@ class TilePrinter {
   Cells WholeOf(int input) const;
   void PrintRegion(const Step& step);
   Cells FoldedBuffer(const Step& step, size_t o) const;
-  std::string FoldStatement(int depth, simd::Fold fold, std::string_view accumulator,
-                            const std::string& x) const;
+  // `eights`: of vectors.
+  std::string FoldStatement(int depth, simd::Fold fold, std::string_view accumulator, const std::string& x,
+                            bool eights = false) const;
 
-  // Eight lanes of each of `count` runs of `size` cells: cell `j` of run `w` goes to the lane j mod 8 by the
-  // statements that `chain(accumulator)` prints. `finish` has L of a run, by its name. Lanes of a run belong
-  // to eight work-items, or to one that is alone.
-  template <typename Chain, typename Finish>
-  void PrintLanes(const std::string& count, const std::string& size, simd::Fold fold, Chain chain,
-                  Finish finish) {
+  // Eight lanes of each of `count` runs of `size` cells: cell `j` of run `w` goes to the lane j mod 8. Lanes of
+  // a run belong to eight work-items, or are a vector of one that is alone. `add(acc, load)` prints how cells
+  // are added, `finish` has L of a run, by its name.
+  template <typename Add, typename Finish>
+  void PrintLanes(const std::string& count, int64_t size, simd::Fold fold, Add add, Finish finish) {
     BeginRuns(count);
-    PrintAccumulators("acc", printed::StartOf(fold));
-    PrintLaneLoop(size, "acc", chain);
+    PrintAccumulator("acc", printed::StartOf(fold));
+    PrintLaneLoop(std::to_string(size), size, [&](const Loader& load) { add("acc", load); });
     ShareLanes("acc");
     Line(4, is_alone_ ? "{" : "if (lane == 0 && is_mine) {");
     finish(PrintJoinedLanes(fold, "acc"));
     Line(4, "}");
     EndRuns();
   }
-  // The squared deviations of `count` runs of `size` cells from their means; cell j of run w is `at(j)`.
-  // `finish` has the sum of one run in `squares` and its mean in `mean`.
-  template <typename At, typename Finish>
-  void PrintDeviations(const std::string& count, const std::string& size, At at, Finish finish) {
+  // The cells that a lane, or a vector of all eight, takes in one round. In lanes beyond the last cell of a run
+  // there is `absent`, a number that changes nothing.
+  class Loader {
+   public:
+    static Loader OfLane() { return Loader(false, "j", kLanes); }
+    static Loader OfEight(std::string column, int64_t cells) { return Loader(true, std::move(column), cells); }
+    /// Cells (i, j).
+    std::string Row(const Cells& cells, std::string_view i, const std::string& absent) const;
+    /// Cells (j, c).
+    std::string Column(const Cells& cells, std::string_view c, const std::string& absent) const;
+
+   private:
+    Loader(bool eight, std::string column, int64_t cells)
+        : eight_(eight), column_(std::move(column)), cells_(cells) {}
+    template <typename Load>
+    std::string Gather(const std::string& absent, Load load) const;
+    const bool eight_;
+    const std::string column_;  // Of the first.
+    const int64_t cells_;
+  };
+  // The squared deviations of `count` runs of `size` cells from their means; `cell(load, absent)` are cells of
+  // run w. `finish` has the sum of one run in `squares` and its mean in `mean`.
+  template <typename Cell, typename Finish>
+  void PrintDeviations(const std::string& count, const std::string& size, Cell cell, Finish finish) {
+    const int64_t cells = is_alone_ ? std::stoll(size) : 0;
     BeginRuns(count);
-    PrintAccumulators("acc", "0.0");
-    PrintLaneLoop(size, "acc", [&](const std::string& acc) {
-      Line(6, fmt::format("{0} = {0} + {1};", acc, at("j")));
-    });
+    PrintAccumulator("acc", "0.0");
+    PrintLaneLoop(size, cells, [&](const Loader& load) { Line(6, "acc = acc + " + cell(load, "0.0") + ";"); });
     ShareLanes("acc");
     Line(4, fmt::format("const double mean = {} / (double){};", PrintJoinedLanes(simd::Fold::kAdd, "acc"),
                         size));
-    PrintAccumulators("squared", "0.0");
-    PrintLaneLoop(size, "squared", [&](const std::string& acc) {
-      Line(6, fmt::format("const double d = {} - mean; {} = {} + d * d;", at("j"), acc, acc));
+    PrintAccumulator("squared", "0.0");
+    PrintLaneLoop(size, cells, [&](const Loader& load) {
+      Line(6, fmt::format("const {} d = {} - mean; squared = squared + d * d;",
+                          is_alone_ ? "double8" : "double", cell(load, "mean")));
     });
     if (!is_alone_) Line(4, "barrier(CLK_LOCAL_MEM_FENCE);");
     ShareLanes("squared");
@@ -187,22 +207,24 @@ class TilePrinter {
   }
   void BeginRuns(const std::string& count);
   void EndRuns();
-  void PrintAccumulators(const std::string& name, const std::string& start);
-  template <typename Chain>
-  void PrintLaneLoop(const std::string& size, const std::string& name, Chain chain) {
+  void PrintAccumulator(const std::string& name, const std::string& start);
+  template <typename Body>
+  void PrintLaneLoop(const std::string& size, int64_t cells, Body body) {
     if (!is_alone_) {
       Line(4, fmt::format("for (int eight = 0; eight < {}; eight += 8) {{ const int j = eight + lane;", size));
       Line(5, fmt::format("if (is_mine && j < {}) {{", size));
-      chain(name);
-      Line(5, "} }");
-      return;
+      body(Loader::OfLane());
+      return Line(5, "} }");
     }
-    Line(4, fmt::format("for (int eight = 0; eight + 8 <= {}; eight += 8)", size));
-    Line(5, "for (int lane = 0; lane < 8; ++lane) { const int j = eight + lane;");
-    chain(name + "[lane]");
-    Line(5, "}");
-    Line(4, fmt::format("for (int j = {0} / 8 * 8; j < {0}; ++j) {{ const int lane = j % 8;", size));
-    chain(name + "[lane]");
+    const int64_t whole = cells / kLanes * kLanes;
+    if (whole > 0) {
+      Line(4, fmt::format("for (int j = 0; j < {}; j += 8) {{", whole));
+      body(Loader::OfEight("j", kLanes));
+      Line(4, "}");
+    }
+    if (whole == cells) return;
+    Line(4, "{");
+    body(Loader::OfEight(std::to_string(whole), cells - whole));
     Line(4, "}");
   }
   void ShareLanes(const std::string& name);

@@ -15,9 +15,25 @@ void TilePrinter::PrintMoments(size_t r) {
   Line(3, fmt::format("const long begin = row / {0} * {0};", root.height));
   Line(3, "const int size = (int)(row + n - begin);");
   Line(3, fmt::format("{}{} = (double)size;", IfMine("item == 0"), PayloadOf(r, "0")));
-  if (root.n <= kLanes) {
+  if (root.n <= kLanes && is_alone_) {
+    const auto each_row = [&](const std::string& statement) {
+      Line(4, fmt::format("for (int i = 0; i < size; ++i) {{ const int lane = i % 8; {} }}", statement));
+    };
+    const auto joined = [](std::string_view x) {
+      return fmt::format("(({0}[0] + {0}[4]) + ({0}[2] + {0}[6])) + (({0}[1] + {0}[5]) + ({0}[3] + {0}[7]))", x);
+    };
+    Line(3, fmt::format("for (int p = 0; p < {}; ++p) {{", root.n));
+    Line(4, "double acc[8], squared[8];");
+    Line(4, "for (int lane = 0; lane < 8; ++lane) { acc[lane] = 0.0; squared[lane] = 0.0; }");
+    each_row(fmt::format("acc[lane] = acc[lane] + {};", x.Load("i", "p")));
+    Line(4, fmt::format("const double mean = ({}) / (double)size;", joined("acc")));
+    each_row(fmt::format("const double d = {} - mean; squared[lane] = squared[lane] + d * d;", x.Load("i", "p")));
+    Line(4, fmt::format("{} = mean; {} = {};", mean, squares, joined("squared")));
+    Line(3, "}");
+  } else if (root.n <= kLanes) {
     PrintDeviations(
-        std::to_string(root.n), "size", [&](std::string_view i) { return x.Load(i, "w"); },
+        std::to_string(root.n), "size",
+        [&](const Loader& load, const std::string& absent) { return load.Column(x, "w", absent); },
         [&] {
           Line(5, fmt::format("{} = mean;", PayloadOf(r, "1 + w")));
           Line(5, fmt::format("{} = squares;", PayloadOf(r, fmt::format("{} + w", 1 + root.n))));
@@ -194,18 +210,25 @@ void TilePrinter::PrintFoldIntoRootAlone(size_t r, const Cells& x, int64_t colum
     text_ += FoldStatement(4, fold, PayloadOf(r), x.Load("i", "j"));
     return Line(3, "}");
   }
-  const std::string places = fmt::format("for (int p = 0; p < {}; ++p)", period);
-  Line(3, fmt::format("{{ double acc[{}];", period));
-  Line(4, fmt::format("{} acc[p] = {};", places, PayloadOf(r)));
+  // Vectors of eight chains, and what is left of the last round.
+  Line(3, "{");
+  for (int64_t p = 0; p < period; p += kLanes)
+    Line(4, fmt::format("double8 acc{} = vload8(0, &{});", p, PayloadOf(r, std::to_string(p))));
   Line(4, "int cell = 0;");
-  Line(4, fmt::format("for (; cell + {0} <= n * {1}; cell += {0})", period, columns));
-  Line(5, places + " {");
-  text_ += FoldStatement(6, fold, "acc[p]", x.Widened(x.base + "[cell + p]"));
-  Line(5, "}");
-  Line(4, fmt::format("for (int p = 0; cell + p < n * {}; ++p) {{", columns));
-  text_ += FoldStatement(5, fold, "acc[p]", x.Widened(x.base + "[cell + p]"));
+  Line(4, fmt::format("for (; cell + {0} <= n * {1}; cell += {0}) {{", period, columns));
+  for (int64_t p = 0; p < period; p += kLanes) {
+    const std::string eight = fmt::format("vload8(0, &{}[cell + {}])", x.base, p);
+    Line(5, "{");
+    text_ += FoldStatement(5, fold, fmt::format("acc{}", p),
+                           x.single ? fmt::format("convert_double8({})", eight) : eight, true);
+    Line(5, "}");
+  }
   Line(4, "}");
-  Line(4, fmt::format("{} {} = acc[p];", places, PayloadOf(r)));
+  for (int64_t p = 0; p < period; p += kLanes)
+    Line(4, fmt::format("vstore8(acc{}, 0, &{});", p, PayloadOf(r, std::to_string(p))));
+  Line(4, fmt::format("for (int p = 0; cell + p < n * {}; ++p) {{", columns));
+  text_ += FoldStatement(5, fold, PayloadOf(r), x.Widened(x.base + "[cell + p]"));
+  Line(4, "}");
   Line(3, "}");
 }
 

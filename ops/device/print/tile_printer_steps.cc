@@ -81,9 +81,10 @@ void TilePrinter::PrintMultiply(const Step& step) {
   if (k <= kFewColumns) {
     const std::string i = k == 1 ? "w" : fmt::format("w / {}", k), c = k == 1 ? "0" : fmt::format("w % {}", k);
     PrintLanes(
-        count, std::to_string(inner), simd::Fold::kAdd,
-        [&](const std::string& acc) {
-          Line(6, fmt::format("{0} = fma({1}, {2}, {0});", acc, from.Load(i, "j"), right.Load("j", c)));
+        count, inner, simd::Fold::kAdd,
+        [&](const std::string& acc, const Loader& load) {
+          Line(6, fmt::format("{0} = fma({1}, {2}, {0});", acc, load.Row(from, i, "0.0"),
+                              load.Column(right, c, "0.0")));
         },
         [&](const std::string& joined) { Line(5, fmt::format("{} = {} + 0.0;", to.At(i, c), joined)); });
     return;
