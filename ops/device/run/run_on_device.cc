@@ -94,7 +94,7 @@ Result<std::shared_ptr<const DeviceTiles>> DeviceOperators::TilesOf(const Kernel
   if (const auto* found = programs_.Find(key); found != nullptr) return *found;
   const auto make = [&]() -> Result<std::shared_ptr<const DeviceTiles>> {
     HEDDLE_ASSIGN_OR_RETURN(TileProgram program, ProgramOf(call.node, call.input_infos));
-    return DeviceTiles::Make(std::make_shared<const TileProgram>(std::move(program)), device_);
+    return DeviceTiles::Make(std::make_shared<const TileProgram>(std::move(program)), device_, group_size_);
   };
   return programs_.Add(key, make());
 }

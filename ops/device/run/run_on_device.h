@@ -21,7 +21,9 @@ bool StaysOnDevice(const Node& node, std::span<const ValueInfo> inputs, size_t i
 /// what it has compiled. Thread-safe.
 class DeviceOperators {
  public:
-  explicit DeviceOperators(ComputeDevice& device) : device_(device) {}
+  /// `group_size`: work-items of a work-group; 0: as many as suit the device.
+  explicit DeviceOperators(ComputeDevice& device, int64_t group_size = 0)
+      : device_(device), group_size_(group_size) {}
 
   /// Whether a kernel is printed of the operator, from shapes and formats alone: OK, or kUnimplemented with
   /// the reason.
@@ -48,6 +50,7 @@ class DeviceOperators {
   static constexpr size_t kMostPrograms = 1024;
 
   ComputeDevice& device_;
+  const int64_t group_size_;
   std::mutex mutex_;
   RecentlyUsedMap<std::string, Result<std::shared_ptr<const DeviceTiles>>> programs_{kMostPrograms};
 };
