@@ -45,14 +45,14 @@ Result<Plan> PlanOf(const GraphUnderTest& g, const std::map<std::string, Distrib
   return plan;
 }
 
-// exp(X) and rowSums(exp(X)) there; t(X) here; Y and the sums come back.
+// exp(X) and rowSums(exp(X)) there; rowcumsum(X) here; Y and the sums come back.
 GraphUnderTest ExpAndSums() {
   GraphUnderTest g;
   const NodeId x = g.Variable("X", MatrixOf(100'000, 20));
   const NodeId y = g.Op("exp", {x}, MatrixOf(100'000, 20));
   const NodeId s = g.Op("rowSums", {y}, MatrixOf(100'000, 1));
   const NodeId q = g.Op("*", {y, s}, MatrixOf(100'000, 20));
-  const NodeId t = g.Op("t", {x}, MatrixOf(20, 100'000));
+  const NodeId t = g.Op("rowcumsum", {x}, MatrixOf(100'000, 20));
   g.Assign("Q", q);
   g.Assign("T", t);
   return g;
@@ -79,7 +79,7 @@ TEST(DevicePlanTest, WhatEveryRankComputesComesBack) {
   GraphUnderTest g;
   const NodeId v = g.Variable("v", MatrixOf(40, 3));
   const NodeId e = g.Op("exp", {v}, MatrixOf(40, 3));
-  g.Assign("T", g.Op("t", {e}, MatrixOf(3, 40)));
+  g.Assign("T", g.Op("rowcumsum", {e}, MatrixOf(40, 3)));
   const Result<Plan> plan = PlanOf(g, {{"v", Distribution::Each()}}, {.ranks = 2});
   ASSERT_TRUE(plan.ok()) << plan.status().ToString();
   const Counts counts = CountTasks(*plan);
@@ -99,6 +99,18 @@ TEST(DevicePlanTest, ReductionsComeBackToTheHost) {
     if (plan->streams[reg.producer.stream()].kind == StreamKind::kCopyIn) {
       EXPECT_EQ(reg.device, kGpu);
     }
+}
+
+// Operators with kernels of their own leave what they make on the device: no copy between them.
+TEST(DevicePlanTest, WideProductsAndMovesStay) {
+  GraphUnderTest g;
+  const NodeId x = g.Variable("X", MatrixOf(100'000, 20));
+  const NodeId c = g.Op("t%*%", {x, x}, MatrixOf(20, 20));
+  const NodeId p = g.Op("%*%", {x, g.Op("exp", {c}, MatrixOf(20, 20))}, MatrixOf(100'000, 20));
+  g.Assign("q", g.Op("cumsum", {g.Op("t", {p}, MatrixOf(20, 100'000))}, MatrixOf(20, 100'000)));
+  const Result<Plan> plan = PlanOf(g, {{"X", Distribution::One()}}, {.ranks = 1});
+  ASSERT_TRUE(plan.ok()) << plan.status().ToString();
+  EXPECT_EQ(CountTasks(*plan), (Counts{.on_device = 5, .copies_in = 1, .copies_out = 1}));
 }
 
 TEST(DevicePlanTest, WithoutADeviceNothingChanges) {
