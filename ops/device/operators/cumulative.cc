@@ -98,7 +98,6 @@ constexpr int64_t kRowsOfLaunch = int64_t{1} << 19;
 
 Result<std::optional<Value>> CumulateOnDevice(const KernelCall& call, DeviceQueue& queue) {
   const Matrix& x = call.inputs[0]->matrix();
-  if (x.cells() == 0) return std::optional<Value>(x);
   const simd::Fold of_columns = FoldOfCumulative(call.node);
   const auto fold = static_cast<int64_t>(of_columns);
   const double start = simd::StartOf(of_columns);
@@ -109,6 +108,7 @@ Result<std::optional<Value>> CumulateOnDevice(const KernelCall& call, DeviceQueu
                           MakeOnDevice(commands.device(), x.shape(), x.element_type()));
   HEDDLE_ASSIGN_OR_RETURN(const std::shared_ptr<DeviceMemory> offsets,
                           commands.device().Allocate(granules * n * 8));
+  if (x.cells() == 0) return std::optional<Value>(Matrix::OfDeviceCells(result));
   const PlaceOnDevice cells = PlaceOf(x);
   if (granules > 1)
     HEDDLE_RETURN_IF_ERROR(commands.Launch(

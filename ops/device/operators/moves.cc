@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// t, rev, roll, X[a:b, c:d], cbind, rbind and diag on a device: cells that only move. Contiguous cells are copied
-// by the driver, views of the same memory cost nothing, and everything else is one kernel.
+// t, rev, roll, X[a:b, c:d], cbind, rbind and diag on a device: cells that only move. Rows of the same memory cost
+// nothing.
 #include <memory>
 #include <string>
 #include <utility>
@@ -57,11 +57,7 @@ class Moves {
 
   // `cells` of x from `from` on to cell `to` of the result, without gaps.
   Status Copy(const Matrix& x, int64_t from, int64_t cells, int64_t to) {
-    if (cells == 0) return OkStatus();
-    const PlaceOnDevice place = PlaceOf(x);
-    const int64_t bytes = BytesOf(type_);
-    return commands_.queue().Copy(*place.memory, (place.first_cell + from) * bytes, cells * bytes,
-                                  *result_->memory(), to * bytes);
+    return Move(x, {1, cells}, from, cells, 1, to, cells);
   }
 
   // A rectangle of x: `from` is its first cell, with so many cells between its rows and columns; rows of the
@@ -93,6 +89,14 @@ class Moves {
   const ElementType type_;
   std::shared_ptr<const CellsOnDevice> result_;
 };
+
+// The same rows, as a value of its own: whoever makes a value says when its cells are there.
+Matrix SameRows(const Matrix& x) {
+  const DeviceCells& all = x.device_cells();
+  const auto cells = std::make_shared<CellsOnDevice>(DeviceOf(x), PlaceOf(x).memory,
+                                                     Shape{all.rows(), all.columns()}, x.element_type());
+  return Matrix::OfDeviceCells(cells).Rows(x.first_row(), x.first_row() + x.rows());
+}
 
 // Whether all inputs of a bind have cells of one type, and as many rows (or columns).
 bool AreAlike(const KernelCall& call, bool columns) {
@@ -131,7 +135,7 @@ Result<std::optional<Value>> RollOnDevice(const KernelCall& call, DeviceQueue& q
       const int64_t shift,
       RequireWholeNumber(call.inputs[1]->scalar(), "roll", "the shift", StatusCode::kFailedPrecondition));
   const int64_t m = x.rows(), n = x.columns();
-  if (m == 0 || shift % m == 0) return std::optional<Value>(x);
+  if (m == 0 || shift % m == 0) return std::optional<Value>(SameRows(x));
   // Row `first` becomes the top one.
   const int64_t first = (m - shift % m) % m;
   Moves moves(call, queue);
@@ -151,7 +155,7 @@ Result<std::optional<Value>> IndexOnDevice(const KernelCall& call, DeviceQueue& 
     return std::optional<Value>();  // The host says what is wrong with them.
   const Matrix panel = rows.all ? x : x.Rows(rows.Begin(), rows.End(x.rows()));
   const int64_t first = columns.Begin(), width = columns.End(x.columns()) - first;
-  if (width == x.columns()) return std::optional<Value>(panel);
+  if (width == x.columns()) return std::optional<Value>(SameRows(panel));
   Moves moves(call, queue);
   HEDDLE_RETURN_IF_ERROR(moves.Make({panel.rows(), width}));
   HEDDLE_RETURN_IF_ERROR(moves.Move(panel, {panel.rows(), width}, first, x.columns(), 1, 0, width));

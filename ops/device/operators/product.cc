@@ -11,7 +11,7 @@
 #include "ops/device/operators/product_sources.h"
 #include "ops/product/matmul.h"
 #include "ops/product/transposed_order.h"
-#include "ops/reduction/payload_parts.h"
+#include "ops/reduction/reduction_tree.h"
 
 namespace heddle::ops {
 namespace {
@@ -78,6 +78,17 @@ class ProductLaunches {
     return commands_.Launch(leaf_source_, "heddle_root",
                             std::vector<DeviceArgument>{product_.m, product_.n, is_symmetric, root, out},
                             commands_.ShapeOfCells(cells()));
+  }
+
+  /// The cells on and above the diagonal of a payload, in memory of their own.
+  Result<std::shared_ptr<DeviceMemory>> Packed(const std::shared_ptr<DeviceMemory>& payload) {
+    const int64_t n = product_.n;
+    HEDDLE_ASSIGN_OR_RETURN(const std::shared_ptr<DeviceMemory> packed,
+                            commands_.device().Allocate(n * (n + 1) / 2 * 8));
+    HEDDLE_RETURN_IF_ERROR(commands_.Launch(leaf_source_, "heddle_pack",
+                                            std::vector<DeviceArgument>{n, payload, packed},
+                                            commands_.ShapeOfCells(cells())));
+    return packed;
   }
 
  private:
@@ -156,20 +167,29 @@ Result<Matrix> NodesOf(DeviceCommands& commands, const DeviceProduct& product, i
   const bool is_empty = product.terms == 0 || product.m == 0 || product.n == 0;
   const std::vector<TreeNode> nodes =
       CoveringNodes(first_leaf, first_leaf + (is_empty ? 0 : product.leaves()));
-  HEDDLE_ASSIGN_OR_RETURN(Matrix list,
-                          Matrix::Dense(static_cast<int64_t>(nodes.size()), 2 + launches.cells()));
-  double* row = list.mutable_data();
+  std::vector<std::shared_ptr<DeviceMemory>> payloads;
   for (const TreeNode& node : nodes) {
     const int64_t begin = node.FirstLeaf() - first_leaf;
-    HEDDLE_ASSIGN_OR_RETURN(const std::shared_ptr<DeviceMemory> payload,
+    HEDDLE_ASSIGN_OR_RETURN(payloads.emplace_back(),
                             launches.Node(begin, begin + (int64_t{1} << node.level)));
-    row[0] = static_cast<double>(node.index);
-    row[1] = node.level;
-    HEDDLE_RETURN_IF_ERROR(commands.queue().Read(*payload, 0, launches.cells() * 8, row + 2));
-    HEDDLE_RETURN_IF_ERROR(commands.queue().Finish());
-    row += list.columns();
+    if (product.is_symmetric) {
+      HEDDLE_ASSIGN_OR_RETURN(payloads.back(), launches.Packed(payloads.back()));
+    }
   }
-  return list;
+  const int64_t width = product.is_symmetric ? product.n * (product.n + 1) / 2 : launches.cells();
+  HEDDLE_ASSIGN_OR_RETURN(Matrix list, Matrix::Dense(static_cast<int64_t>(nodes.size()), 2 + width));
+  Status status;
+  for (size_t i = 0; i < nodes.size() && status.ok(); ++i) {
+    double* const row = list.mutable_data() + static_cast<int64_t>(i) * list.columns();
+    row[0] = static_cast<double>(nodes[i].index);
+    row[1] = nodes[i].level;
+    status = commands.queue().Read(*payloads[i], 0, width * 8, row + 2);
+  }
+  // What is queued reads the payloads and writes to the list.
+  if (status.ok()) status = commands.queue().WhenDone([list, payloads](const Status&) {});
+  if (status.ok()) return list;
+  static_cast<void>(commands.queue().Finish());
+  return status;
 }
 
 Result<std::optional<Value>> MultiplyOnDevice(const KernelCall& call, DeviceQueue& queue) {
@@ -218,11 +238,7 @@ Result<std::optional<Value>> MultiplyTransposedOnDevice(const KernelCall& call, 
     return std::optional<Value>(Matrix::OfDeviceCells(cells));
   }
   HEDDLE_ASSIGN_OR_RETURN(
-      Matrix nodes,
-      NodesOf(commands, product, x.rows() == 0 ? 0 : call.row_begin / order.height, limits));
-  if (order.symmetric) {
-    HEDDLE_ASSIGN_OR_RETURN(nodes, PackTriangles(nodes, order.n));
-  }
+      Matrix nodes, NodesOf(commands, product, x.rows() == 0 ? 0 : call.row_begin / order.height, limits));
   return std::optional<Value>(std::move(nodes));
 }
 

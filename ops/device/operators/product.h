@@ -36,8 +36,9 @@ struct ProductLimits {
 /// The whole product, in the memory of the device.
 Result<std::shared_ptr<const CellsOnDevice>> Multiply(DeviceCommands& commands, const DeviceProduct& product,
                                                       const ProductLimits& limits);
-/// Its tree nodes, where leaf 0 here is leaf `first_leaf` of all: a list as ReduceLeaves makes it, in the
-/// memory of the host. Waits for the device. Cells below the diagonal of a symmetric one are any.
+/// Its tree nodes, where leaf 0 here is leaf `first_leaf` of all: a list as ReduceLeaves makes it, of a
+/// symmetric product as PackTriangles makes it, in the memory of the host. Payloads are there when the
+/// commands of the queue are done.
 Result<Matrix> NodesOf(DeviceCommands& commands, const DeviceProduct& product, int64_t first_leaf,
                        const ProductLimits& limits);
 

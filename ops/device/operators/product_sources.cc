@@ -243,6 +243,13 @@ __kernel void heddle_root(const long rows, const long columns, const long is_sym
     out[c] = ROUNDED(root[from] + 0.0);
   }
 }
+
+__kernel void heddle_pack(const long n, __global const double* root, __global double* packed) {
+  for (long c = (long)get_global_id(0); c < n * n; c += (long)get_global_size(0)) {
+    const long i = c / n, j = c - i * n;
+    if (j >= i) packed[i * n - i * (i - 1) / 2 + j - i] = root[c];
+  }
+}
 )";
 
 }  // namespace heddle::ops

@@ -32,7 +32,8 @@ constexpr ProductTile TileOfVectors(bool is_single) { return {64, is_single ? 32
 
 /// Of payloads of leaves, `cells` doubles each, one behind the other: heddle_join(leaves, cells, payloads,
 /// root) joins them by the tree, in place, and writes its root; heddle_add(cells, a, b) adds b to a;
-/// heddle_root(rows, columns, is_symmetric, root, out) makes the cells of a result of a root.
+/// heddle_root(rows, columns, is_symmetric, root, out) makes the cells of a result of a root; heddle_pack(n,
+/// root, packed) those of PackTriangles.
 extern const std::string_view kLeavesOfProducts;
 
 }  // namespace heddle::ops

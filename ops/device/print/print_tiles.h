@@ -35,6 +35,7 @@ struct PrintedTiles {
   int64_t task_rows = 0;
   int64_t group_size = 0;
   int64_t scratch_doubles = 0;  ///< Of a work-group; 0: its buffers are in local memory.
+  bool sets_flags = false;      ///< Whether it may: else the flags stay 0.
 };
 
 /// kUnimplemented, with the reason, for programs with steps that no kernel is printed of: along entries of

@@ -82,6 +82,7 @@ std::string TilePrinter::FoldStatement(int depth, simd::Fold fold, std::string_v
 
 void TilePrinter::PrintFoldRows(const Cells& from, int64_t columns, const Cells& to, simd::Fold fold,
                                 bool is_mean, bool must_be_finite) {
+  printed_.sets_flags |= must_be_finite;
   PrintLanes(
       "n", fold,
       [&] {

@@ -32,6 +32,17 @@ bool HasKernels(const Node& node, std::span<const ValueInfo> inputs) {
   });
 }
 
+// A call by kernels of its operator. What the host reads has its cells when the commands are done.
+class QueuedKernels : public QueuedCall {
+ public:
+  explicit QueuedKernels(bool is_read_by_host) : is_read_by_host_(is_read_by_host) {}
+  bool HasRest() const override { return is_read_by_host_; }
+  Status Finish(std::span<Value>) override { return OkStatus(); }
+
+ private:
+  const bool is_read_by_host_;
+};
+
 // A body of the operator alone. The driver is the largest of the matrices whose rows it reads.
 Result<FusedOperator> BodyOf(const Node& node, std::span<const ValueInfo> inputs) {
   if (node.fused != nullptr) return *node.fused;
@@ -122,7 +133,8 @@ Result<std::shared_ptr<const DeviceTiles>> DeviceOperators::TilesOf(const Kernel
   return programs_.Add(key, make());
 }
 
-Result<Value> DeviceOperators::RunKernels(const KernelCall& call, DeviceQueue& queue) {
+Result<std::unique_ptr<QueuedCall>> DeviceOperators::QueueKernels(const KernelCall& call, DeviceQueue& queue,
+                                                                  std::span<Value> results) {
   std::vector<Value> held;
   held.reserve(call.inputs.size());
   std::vector<const Value*> inputs;
@@ -138,20 +150,24 @@ Result<Value> DeviceOperators::RunKernels(const KernelCall& call, DeviceQueue& q
   on_device.last_read = nullptr;
   HEDDLE_ASSIGN_OR_RETURN(std::optional<Value> result,
                           FindOperator(call.node.op)->run_on_device(on_device, queue));
-  HEDDLE_RETURN_IF_ERROR(queue.Finish());
   if (!result) return Unimplemented("on a device: this call of {}", call.node.op);
-  return *std::move(result);
+  results[0] = *std::move(result);
+  return std::unique_ptr<QueuedCall>(std::make_unique<QueuedKernels>(!results[0].matrix().IsOnDevice()));
+}
+
+Result<std::unique_ptr<QueuedCall>> DeviceOperators::Queue(const KernelCall& call, DeviceQueue& queue,
+                                                           std::span<Value> results) {
+  if (call.phase != Phase::kWhole && call.phase != Phase::kPartial)
+    return Unimplemented("on a device: the phase {} of {}", Name(call.phase), call.node.op);
+  if (HasKernels(call.node, call.input_infos)) return QueueKernels(call, queue, results);
+  HEDDLE_ASSIGN_OR_RETURN(const std::shared_ptr<const DeviceTiles> tiles, TilesOf(call));
+  return tiles->Queue(call, queue, results);
 }
 
 Status DeviceOperators::Run(const KernelCall& call, DeviceQueue& queue, std::span<Value> results) {
-  if (call.phase != Phase::kWhole && call.phase != Phase::kPartial)
-    return Unimplemented("on a device: the phase {} of {}", Name(call.phase), call.node.op);
-  if (HasKernels(call.node, call.input_infos)) {
-    HEDDLE_ASSIGN_OR_RETURN(results[0], RunKernels(call, queue));
-    return OkStatus();
-  }
-  HEDDLE_ASSIGN_OR_RETURN(const std::shared_ptr<const DeviceTiles> tiles, TilesOf(call));
-  return tiles->Run(call, queue, results);
+  HEDDLE_ASSIGN_OR_RETURN(const std::unique_ptr<QueuedCall> queued, Queue(call, queue, results));
+  HEDDLE_RETURN_IF_ERROR(queue.Finish());
+  return queued->Finish(results);
 }
 
 }  // namespace heddle::ops

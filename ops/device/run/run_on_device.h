@@ -28,9 +28,13 @@ class DeviceOperators {
   /// kUnimplemented with the reason.
   static Status CanRun(const Node& node, std::span<const ValueInfo> inputs);
 
-  /// Computes the call as its operator does, to the bit, and waits for the device. Results that
-  /// StaysOnDevice names are in the memory of the device afterwards. kUnimplemented, with the reason, for a call that it
-  /// leaves to the host; kResourceExhausted and kUnavailable as of the device.
+  /// Queues what computes the call as its operator does, to the bit; a program that is new is printed and
+  /// compiled before. Results that StaysOnDevice names are in the memory of the device afterwards.
+  /// kUnimplemented, with the reason, for a call that it leaves to the host; kResourceExhausted and
+  /// kUnavailable as of the device; kCancelled between the launches of a product that takes several.
+  Result<std::unique_ptr<QueuedCall>> Queue(const KernelCall& call, DeviceQueue& queue,
+                                            std::span<Value> results);
+  /// The same, all of it. Waits for the device.
   Status Run(const KernelCall& call, DeviceQueue& queue, std::span<Value> results);
 
   ComputeDevice& device() { return device_; }
@@ -40,7 +44,8 @@ class DeviceOperators {
 
  private:
   // The operator by its own kernels.
-  Result<Value> RunKernels(const KernelCall& call, DeviceQueue& queue);
+  Result<std::unique_ptr<QueuedCall>> QueueKernels(const KernelCall& call, DeviceQueue& queue,
+                                                   std::span<Value> results);
   Result<std::shared_ptr<const DeviceTiles>> TilesOf(const KernelCall& call);
 
   /// Programs that are held, and why others cannot be.

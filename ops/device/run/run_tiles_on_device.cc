@@ -27,17 +27,10 @@ bool AreFarFromOverflow(const double* numbers, int64_t count) {
   return std::all_of(numbers, numbers + count, [](double x) { return std::fabs(x) < kFarFromOverflow; });
 }
 
-// Commands are done before the memory goes that they read and write, however the function is left.
-class FinishAtEnd {
- public:
-  explicit FinishAtEnd(DeviceQueue& queue) : queue_(queue) {}
-  ~FinishAtEnd() { static_cast<void>(queue_.Finish()); }
-  FinishAtEnd(const FinishAtEnd&) = delete;
-  FinishAtEnd& operator=(const FinishAtEnd&) = delete;
+// Payloads of so many cells are joined in less time than another thread needs to wake up.
+constexpr int64_t kFewPayloadCells = 4096;
 
- private:
-  DeviceQueue& queue_;
-};
+constexpr int32_t kNoFlags[2] = {0, 0};
 
 }  // namespace
 
@@ -54,19 +47,62 @@ Result<std::shared_ptr<const DeviceTiles>> DeviceTiles::Make(std::shared_ptr<con
       new DeviceTiles(std::move(program), device, std::move(printed), std::move(kernel)));
 }
 
-Status DeviceTiles::Run(const KernelCall& call, DeviceQueue& queue, std::span<Value> results) const {
-  const TileProgram& program = *program_;
+struct DeviceTiles::Readings {
   int32_t flags[2] = {0, 0};
   std::vector<Matrix> leaves;
-  const FinishAtEnd guard(queue);
+};
+
+class DeviceTiles::QueuedTiles : public QueuedCall {
+ public:
+  QueuedTiles(std::shared_ptr<const DeviceTiles> tiles, const KernelCall& call,
+              std::shared_ptr<Readings> readings)
+      : tiles_(std::move(tiles)), call_(call), readings_(std::move(readings)) {}
+
+  bool HasRest() const override { return tiles_->printed_.sets_flags || !readings_->leaves.empty(); }
+  bool IsLong() const override {
+    int64_t cells = 0;
+    for (const Matrix& leaves : readings_->leaves) cells += leaves.cells();
+    return cells > kFewPayloadCells;
+  }
+  Status Finish(std::span<Value> results) override {
+    if (readings_->flags[0] != 0) return Unimplemented("a sum is infinite or NaN");
+    for (size_t r = 0; r < readings_->leaves.size(); ++r) {
+      const Matrix& leaves = readings_->leaves[r];
+      if (AddsUp(tiles_->program_->roots[r].aggregate) && !AreFarFromOverflow(leaves.data(), leaves.cells()))
+        return Unimplemented("a sum is infinite or NaN");
+    }
+    return tiles_->FinishRoots(call_, readings_->leaves, results);
+  }
+
+ private:
+  const std::shared_ptr<const DeviceTiles> tiles_;
+  const KernelCall call_;
+  const std::shared_ptr<Readings> readings_;
+};
+
+Result<std::unique_ptr<QueuedCall>> DeviceTiles::Queue(const KernelCall& call, DeviceQueue& queue,
+                                                       std::span<Value> results) const {
+  auto readings = std::make_shared<Readings>();
+  if (const Status status = QueueReadings(call, queue, results, readings); !status.ok()) {
+    // What is queued already may write there.
+    if (!queue.WhenDone([readings](const Status&) {}).ok()) static_cast<void>(queue.Finish());
+    return status;
+  }
+  return std::unique_ptr<QueuedCall>(
+      std::make_unique<QueuedTiles>(shared_from_this(), call, std::move(readings)));
+}
+
+Status DeviceTiles::QueueReadings(const KernelCall& call, DeviceQueue& queue, std::span<Value> results,
+                                  const std::shared_ptr<Readings>& readings) const {
+  const TileProgram& program = *program_;
+  std::vector<Matrix>& leaves = readings->leaves;
   const int64_t rows = call.inputs[static_cast<size_t>(program.fused.driver)]->matrix().rows();
   const int64_t tasks = CeilDivide(rows, printed_.task_rows);
   std::vector<DeviceArgument> arguments = {rows, tasks};
-  std::vector<Matrix> held;  // Copies of inputs.
   for (const int input : printed_.inputs) {
-    HEDDLE_ASSIGN_OR_RETURN(held.emplace_back(),
+    HEDDLE_ASSIGN_OR_RETURN(const Matrix there,
                             ToDevice(call.inputs[static_cast<size_t>(input)]->matrix(), device_, queue));
-    PlaceOnDevice place = PlaceOf(held.back());
+    PlaceOnDevice place = PlaceOf(there);
     arguments.emplace_back(std::move(place.memory));
     arguments.emplace_back(place.first_cell);
   }
@@ -87,9 +123,12 @@ Status DeviceTiles::Run(const KernelCall& call, DeviceQueue& queue, std::span<Va
     HEDDLE_ASSIGN_OR_RETURN(payloads.emplace_back(), device_.Allocate(leaves.back().cells() * 8));
     arguments.emplace_back(payloads.back());
   }
-  HEDDLE_ASSIGN_OR_RETURN(const std::shared_ptr<DeviceMemory> device_flags, device_.Allocate(sizeof(flags)));
-  HEDDLE_RETURN_IF_ERROR(queue.Write(flags, sizeof(flags), *device_flags, 0));
-  arguments.emplace_back(device_flags);
+  std::shared_ptr<DeviceMemory> flags;  // Where nobody sets them the kernel has an address of nothing.
+  if (printed_.sets_flags) {
+    HEDDLE_ASSIGN_OR_RETURN(flags, device_.Allocate(sizeof(kNoFlags)));
+    HEDDLE_RETURN_IF_ERROR(queue.Write(kNoFlags, sizeof(kNoFlags), *flags, 0));
+  }
+  arguments.emplace_back(flags);
   const int64_t groups = std::clamp<int64_t>(tasks, 1, device_.description().compute_units * kGroupsPerUnit);
   if (printed_.scratch_doubles > 0) {
     HEDDLE_ASSIGN_OR_RETURN(std::shared_ptr<DeviceMemory> scratch,
@@ -101,13 +140,9 @@ Status DeviceTiles::Run(const KernelCall& call, DeviceQueue& queue, std::span<Va
         queue.Launch(kernel_, arguments, {.groups = groups, .group_size = printed_.group_size}));
   for (size_t r = 0; r < leaves.size(); ++r)
     HEDDLE_RETURN_IF_ERROR(queue.Read(*payloads[r], 0, leaves[r].cells() * 8, leaves[r].mutable_data()));
-  HEDDLE_RETURN_IF_ERROR(queue.Read(*device_flags, 0, sizeof(flags), flags));
-  HEDDLE_RETURN_IF_ERROR(queue.Finish());
-  for (size_t r = 0; r < leaves.size() && flags[0] == 0; ++r)
-    if (AddsUp(program.roots[r].aggregate) && !AreFarFromOverflow(leaves[r].data(), leaves[r].cells()))
-      flags[0] = 1;
-  if (flags[0] != 0) return Unimplemented("a sum is infinite or NaN");
-  return FinishRoots(call, leaves, results);
+  if (printed_.sets_flags)
+    HEDDLE_RETURN_IF_ERROR(queue.Read(*flags, 0, sizeof(readings->flags), readings->flags));
+  return OkStatus();
 }
 
 // This rank's nodes of reductions that have one tree: the payloads of `roots`, one behind the other.

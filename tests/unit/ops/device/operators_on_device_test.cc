@@ -56,6 +56,17 @@ class OperatorsOnDeviceTest : public ::testing::Test {
     EXPECT_TRUE(Matrix::SameCells(expected, *cells));
   }
 
+  auto OnHost() {
+    return [](const KernelCall& call, std::span<Value> results) {
+      return CatalogKernels().Run(call, results);
+    };
+  }
+  auto OnDevice() {
+    return [this](const KernelCall& call, std::span<Value> results) {
+      return DeviceOperators::Of(*device_).Run(call, *queue_, results);
+    };
+  }
+
   // A call of the operator on the host; its inputs, types and result are in `call`.
   Value OnHost(Invocation& call, Phase phase = Phase::kWhole, int64_t begin = 0, int64_t end = 0,
                int64_t total = 0) {
@@ -66,9 +77,7 @@ class OperatorsOnDeviceTest : public ::testing::Test {
     EXPECT_TRUE(inferred.ok()) << inferred.status().ToString();
     call.SetInfos(*inferred);
     call.node.info.element_type = call.infos[0].element_type;
-    return Run(call, phase, begin, end, total, [&](const KernelCall& kernel, std::span<Value> results) {
-      return CatalogKernels().Run(kernel, results);
-    });
+    return Run(call, phase, begin, end, total, OnHost());
   }
 
   // Host and device have the same bytes, and the result is on the device.
@@ -80,10 +89,7 @@ class OperatorsOnDeviceTest : public ::testing::Test {
     ASSERT_TRUE(StaysOnDevice(call.node, call.infos, 0));
     for (std::optional<Value>& input : call.inputs)
       if (input && input->IsMatrix()) input = Value(There(input->matrix()));
-    const Value actual = Run(call, Phase::kWhole, begin, end, total,
-                             [&](const KernelCall& kernel, std::span<Value> results) {
-                               return DeviceOperators::Of(*device_).Run(kernel, *queue_, results);
-                             });
+    const Value actual = Run(call, Phase::kWhole, begin, end, total, OnDevice());
     if (!HasFailure()) ExpectSameCells(expected.matrix(), actual.matrix());
   }
 
@@ -218,14 +224,8 @@ TEST_F(OperatorsOnDeviceTest, NodesOfTransposedProducts) {
         if (is_symmetric) call.node.inputs = {0, 0};
         OnHost(call);
         call.inputs = {Value(x.Rows(begin, end)), Value(y.Rows(begin, end))};
-        const Value expected =
-            Run(call, Phase::kPartial, begin, end, 2000, [&](const KernelCall& kernel, std::span<Value> results) {
-              return CatalogKernels().Run(kernel, results);
-            });
-        const Value actual =
-            Run(call, Phase::kPartial, begin, end, 2000, [&](const KernelCall& kernel, std::span<Value> results) {
-              return DeviceOperators::Of(*device_).Run(kernel, *queue_, results);
-            });
+        const Value expected = Run(call, Phase::kPartial, begin, end, 2000, OnHost());
+        const Value actual = Run(call, Phase::kPartial, begin, end, 2000, OnDevice());
         if (HasFailure()) return;
         EXPECT_TRUE(Matrix::SameCells(expected.matrix(), actual.matrix()))
             << begin << " to " << end << (is_symmetric ? ", symmetric" : "");
@@ -276,9 +276,7 @@ TEST_F(OperatorsOnDeviceTest, Moves) {
   Invocation call("diag", {Value(square)});
   OnHost(call);
   call.inputs = {Value(There(square.Rows(3, 10)))};
-  const Value actual = Run(call, Phase::kWhole, 3, 10, 20, [&](const KernelCall& kernel, std::span<Value> results) {
-    return DeviceOperators::Of(*device_).Run(kernel, *queue_, results);
-  });
+  const Value actual = Run(call, Phase::kWhole, 3, 10, 20, OnDevice());
   ASSERT_FALSE(HasFailure());
   Matrix expected = *Matrix::Dense(7, 1);
   for (int64_t i = 0; i < 7; ++i) expected.mutable_data()[i] = square.At(3 + i, 3 + i);
@@ -291,7 +289,8 @@ TEST_F(OperatorsOnDeviceTest, CumulativeOperators) {
     for (const char* name : {"cumsum", "cumprod", "cummin", "cummax"})
       for (const Shape& shape : {Shape{1, 9}, Shape{63, 1}, Shape{64, 3}, Shape{65, 2}, Shape{1000, 8},
                                  Shape{0, 3}, Shape{3, 0}}) {
-        ExpectSame(Invocation(name, {Value(OfType(Cells(shape.rows, shape.columns, 1, shape.rows == 65), type))}));
+        const Matrix x = Cells(shape.rows, shape.columns, 1, shape.rows == 65);
+        ExpectSame(Invocation(name, {Value(OfType(x, type))}));
         if (HasFailure()) return;
       }
   for (const ElementType type : kTypes)

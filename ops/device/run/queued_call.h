@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <span>
+
+#include "core/status.h"
+#include "core/values/value.h"
+
+namespace heddle::ops {
+
+/// A call of an operator whose commands are in the queue of a device. It holds what they read and write of
+/// the host's memory, and so it outlives them; the inputs of the call do, too.
+class QueuedCall {
+ public:
+  virtual ~QueuedCall() = default;
+  /// Whether the host has work left when the commands are done. If not, the results are there: whoever reads
+  /// them in the same queue need not wait, and the call can fail only with the device.
+  virtual bool HasRest() const = 0;
+  /// Whether that work may take longer than a message (docs/devices.md): joining payloads of many leaves.
+  virtual bool IsLong() const { return false; }
+  /// That work, once, when all commands are done and went well: fills the results that are not in the memory
+  /// of the device. kUnimplemented, with the reason, for a call that is left to the host after all.
+  virtual Status Finish(std::span<Value> results) = 0;
+};
+
+}  // namespace heddle::ops
