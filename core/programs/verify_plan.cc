@@ -25,11 +25,14 @@ class Verifier {
       if (reg.id != static_cast<RegisterId>(i))
         return Internal("broken plan: register {} stands at place {}", reg.id, i);
       if (reg.slots < 1 || reg.bytes < 0) return Broken(reg, "has no slot or a negative size");
+      if (!reg.device.IsHost() && (reg.control || !HasStreamOf(reg.device)))
+        return Broken(reg, "is in the memory of a device that the plan does not use");
     }
     HEDDLE_RETURN_IF_ERROR(CheckTasks());
     std::sort(readings_.begin(), readings_.end());
     readings_.erase(std::unique(readings_.begin(), readings_.end()), readings_.end());
     for (const Register& reg : plan_.registers) HEDDLE_RETURN_IF_ERROR(CheckRegister(reg));
+    for (const Task& task : plan_.tasks) HEDDLE_RETURN_IF_ERROR(CheckMemorySpaces(task));
     for (const auto* bindings : {&plan_.live_in, &plan_.live_out})
       for (const Binding& binding : *bindings) HEDDLE_RETURN_IF_ERROR(CheckBinding(binding));
     for (const auto* bytes : {&plan_.peak_bytes, &plan_.pool_bytes})
@@ -53,6 +56,11 @@ class Verifier {
     return id >= 0 && id < static_cast<RegisterId>(plan_.registers.size())
                ? &plan_.registers[static_cast<size_t>(id)]
                : nullptr;
+  }
+
+  bool HasStreamOf(Device device) const {
+    return std::any_of(plan_.streams.begin(), plan_.streams.end(),
+                       [&](const StreamDescription& stream) { return stream.device == device; });
   }
 
   size_t ResultsOf(const Task& task) const {
@@ -146,6 +154,70 @@ class Verifier {
       if (consumer.rank() != reg.producer.rank() && plan_.tasks[places_.Of(consumer)].kind != TaskKind::kCopy)
         return Broken(reg, "goes to another rank, but not to a copy task");
     return OkStatus();
+  }
+
+  Device MemoryOf(RegisterId id) const { return plan_.registers[static_cast<size_t>(id)].device; }
+
+  // Tasks read and write the memory of their device; those of a device give the host what it is to finish, and
+  // transfers go between both.
+  Status CheckMemorySpaces(const Task& task) const {
+    const Device device = task.id.device();
+    const StreamKind kind = plan_.streams[task.id.stream()].kind;
+    const bool is_copy_stream = kind == StreamKind::kCopyIn || kind == StreamKind::kCopyOut;
+    if (is_copy_stream && device.IsHost()) return Broken(task, "copies to and from no device");
+    if (is_copy_stream != (task.phase == Phase::kTransfer))
+      return Broken(task, is_copy_stream ? "is no transfer, but on a stream of copies"
+                                         : "is a transfer, but not on a stream of copies");
+    if (!device.IsHost() && task.kind != TaskKind::kCompute)
+      return Broken(task, "is on a device, which only computes");
+    if (task.phase == Phase::kTransfer) return CheckTransfer(task, device, kind);
+    HEDDLE_RETURN_IF_ERROR(CheckVariable(task));
+    const bool is_variable = BindingOf(task) != nullptr;
+    for (const RegisterId id : task.consumed) {
+      if (id == -1 || is_variable) continue;
+      if (!MemoryOf(id).IsHost() && MemoryOf(id) != device)
+        return Broken(task, fmt::format("reads register {}, which is in the memory of another device", id));
+      if (MemoryOf(id) != device && plan_.registers[static_cast<size_t>(id)].info.IsMatrix())
+        return Broken(task, fmt::format("reads register {}, which is not in the memory of its device", id));
+    }
+    for (const RegisterId id : task.produced)
+      if (!is_variable && !MemoryOf(id).IsHost() && MemoryOf(id) != device)
+        return Broken(task, fmt::format("makes register {} in the memory of another device", id));
+    return OkStatus();
+  }
+
+  Status CheckTransfer(const Task& task, Device device, StreamKind kind) const {
+    const bool is_one = task.consumed.size() == 1 && task.consumed[0] >= 0 && !task.produced.empty() &&
+                        !plan_.registers[static_cast<size_t>(task.produced[0])].control;
+    if (!is_one) return Broken(task, "transfers other than one value");
+    const Device from = MemoryOf(task.consumed[0]), to = MemoryOf(task.produced[0]);
+    const bool is_in = kind == StreamKind::kCopyIn;
+    if (from != (is_in ? Device() : device) || to != (is_in ? device : Device()))
+      return Broken(task, "transfers from or to another memory than its stream");
+    return OkStatus();
+  }
+
+  // Of a source or sink of a variable; of the copy on a device a binding of its own tells.
+  const Binding* BindingOf(const Task& task) const {
+    if (task.phase == Phase::kShape || task.node == kNoNode) return nullptr;
+    const bool is_source = task.kind == TaskKind::kSource;
+    if (!is_source && task.kind != TaskKind::kSink) return nullptr;
+    const std::vector<RegisterId>& values = is_source ? task.produced : task.consumed;
+    const Binding* of_node = nullptr;
+    for (const Binding& binding : is_source ? plan_.live_in : plan_.live_out) {
+      if (binding.node != task.node) continue;
+      of_node = &binding;
+      if (!values.empty() && values[0] >= 0 && MemoryOf(values[0]) == binding.device) break;
+    }
+    return of_node;
+  }
+
+  Status CheckVariable(const Task& task) const {
+    const Binding* const binding = BindingOf(task);
+    if (binding == nullptr) return OkStatus();
+    const std::vector<RegisterId>& values = task.kind == TaskKind::kSource ? task.produced : task.consumed;
+    if (values.empty() || values[0] < 0 || MemoryOf(values[0]) == binding->device) return OkStatus();
+    return Broken(task, fmt::format("has variable {} in another memory than its binding", binding->variable));
   }
 
   const Plan& plan_;

@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // Scripts print the same bytes where a device computes what it can (docs/devices.md). On machines without an
 // OpenCL device (Debian: pocl-opencl-icd) these tests are skipped. HEDDLE_ALL_PLANS=1 takes every script.
+#include <dlfcn.h>
 #include <gtest/gtest.h>
+#include <link.h>
 
 #include <cstdio>
+#include <nlohmann/json.hpp>
 #include <set>
 
 #include "tests/scripts/script_case.h"
@@ -112,6 +115,78 @@ TEST(DevicesTest, AreListed) {
   EXPECT_NE(finished.output.find(HasDevice() ? "a launch takes " : "no device beside the processor: "),
             std::string::npos)
       << finished.output;
+}
+
+// The machine has a loader and a driver, as containers do, and nothing that leads from one to the other.
+TEST(DevicesTest, ADriverThatNoFileNamesIsToldOf) {
+  if (!HasDevice()) GTEST_SKIP() << "this machine has no OpenCL device";
+  const testing_support::TemporaryFolder folder;
+  // Any library does.
+  void* const library = dlopen("libz.so.1", RTLD_LAZY);
+  link_map* map = nullptr;
+  ASSERT_TRUE(library != nullptr && dlinfo(library, RTLD_DI_LINKMAP, &map) == 0);
+  std::filesystem::create_directory(folder.path() + "/vendors");
+  std::filesystem::copy_file(map->l_name, folder.path() + "/libnvidia-opencl.so.1");
+  const std::vector<std::string> words = {"/usr/bin/env", "OCL_ICD_VENDORS=" + folder.path() + "/vendors",
+                                          "LD_LIBRARY_PATH=" + folder.path(), HEDDLE_BINARY_DIR "/heddle",
+                                          "devices"};
+  const Finished finished = testing_support::RunProcess(words, folder.path());
+  EXPECT_EQ(finished.code, 0) << finished.errors;
+  EXPECT_EQ(finished.output,
+            "no device beside the processor: OpenCL knows no device\n  NVIDIA's driver is installed, but no file in " +
+                folder.path() + "/vendors names it: mkdir -p " + folder.path() +
+                "/vendors && echo libnvidia-opencl.so.1 > " + folder.path() + "/vendors/nvidia.icd\n");
+}
+
+// deploy/device, short: what its JSON tells of kernels, products and scripts. One of these prints something
+// else each time.
+Finished Report(std::vector<std::string> words, const std::string& vendors = "/etc/OpenCL/vendors") {
+  const std::vector<std::string> first = {"/usr/bin/env", "OCL_ICD_VENDORS=" + vendors,
+                                          HEDDLE_SOURCE_DIR "/deploy/device", "--no-build", "--build",
+                                          HEDDLE_BINARY_DIR, "--out", "-"};
+  words.insert(words.begin(), first.begin(), first.end());
+  return testing_support::RunProcess(words, testing_support::TemporaryFolder().path());
+}
+
+TEST(DeviceReportTest, TellsWhatIsTheSameAndWhatIsNot) {
+  if (!HasDevice()) GTEST_SKIP() << "this machine has no OpenCL device";
+  const testing_support::TemporaryFolder folder;
+  testing_support::WriteText(folder.path() + "/sums.dml",
+                             "print(sum(exp(rand(rows=200, cols=20, seed=1))))\n");
+  testing_support::WriteText(folder.path() + "/clock.dml", "print(time())\n");
+  const Finished finished = Report({"--kernels", "DeviceTest.ComputesAsIeee754HasIt", "--products", "100",
+                                    folder.path() + "/sums.dml", folder.path() + "/clock.dml"});
+  EXPECT_EQ(finished.code, 1) << finished.errors;
+  EXPECT_NE(finished.errors.find("FAILED: script clock"), std::string::npos) << finished.errors;
+  const auto report = nlohmann::json::parse(finished.output);
+  EXPECT_EQ(report["devices"][0]["device"], "opencl:0");
+  EXPECT_GT(report["devices"][0]["fma_per_s"], 0);
+  if (std::filesystem::exists(HEDDLE_BINARY_DIR "/tests/test_ops")) {
+    EXPECT_EQ(report["kernels"]["tests"], 1);
+    EXPECT_TRUE(report["left_out"].empty()) << report["left_out"];
+  }
+  EXPECT_EQ(report["products"][0]["same"], true);
+  EXPECT_GT(report["products"][0]["flop_per_s"], 0);
+  const auto& sums = report["scripts"][0];
+  EXPECT_EQ(sums["same"], true);
+  ASSERT_EQ(sums["runs"].size(), 3u);
+  for (const auto& run : sums["runs"]) EXPECT_GT(run["operators_on_device"], 0) << run;
+  EXPECT_EQ(report["scripts"][1]["same"], false);
+}
+
+TEST(DeviceReportTest, SaysWhatWasLeftOut) {
+  if (!HasDevice()) GTEST_SKIP() << "this machine has no OpenCL device";
+  const Finished late = Report({"--parts", "scripts", "--seconds", "1", "example_l2svm"});
+  EXPECT_EQ(late.code, 0) << late.errors;
+  EXPECT_NE(late.errors.find("left out: 2, among them script example_l2svm (run)"), std::string::npos)
+      << late.errors;
+}
+
+TEST(DeviceReportTest, SaysThatThereIsNoDevice) {
+  const testing_support::TemporaryFolder folder;
+  const Finished none = Report({}, folder.path());
+  EXPECT_EQ(none.code, 3) << none.errors;
+  EXPECT_NE(none.errors.find("deploy/device: no device opencl:0: "), std::string::npos) << none.errors;
 }
 
 }  // namespace

@@ -8,6 +8,7 @@
 #include "core/environment/clock.h"
 #include "ops/device/device.h"
 #include "ops/device/measure.h"
+#include "ops/device/opencl/driver_advice.h"
 #include "ops/device/opencl/opencl_devices.h"
 #include "ops/device/self_test.h"
 
@@ -83,9 +84,13 @@ int Run(const Arguments& arguments) {
       list.push_back(ToJson(found));
     }
   const std::string why = set.ok() ? "OpenCL knows no device" : set.status().message();
-  if (text.empty()) text = fmt::format("no device beside the processor: {}\n", why);
+  const std::string next = set.ok() && list.empty() ? ops::AdviceOnDrivers() : "";
+  if (list.empty()) text = fmt::format("no device beside the processor: {}\n", why);
+  if (!next.empty()) text += fmt::format("  {}\n", next);
   if (arguments.Has("json"))
-    PrintOutput(nlohmann::ordered_json{{"devices", list}, {"why", list.empty() ? why : ""}}.dump() + "\n");
+    PrintOutput(
+        nlohmann::ordered_json{{"devices", list}, {"why", list.empty() ? why : ""}, {"next", next}}.dump() +
+        "\n");
   else
     PrintOutput(text);
   return 0;

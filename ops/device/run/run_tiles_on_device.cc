@@ -58,6 +58,7 @@ Result<std::shared_ptr<const DeviceTiles>> DeviceTiles::Make(std::shared_ptr<con
 struct DeviceTiles::Readings {
   int32_t flags[2] = {0, 0};
   std::vector<Matrix> leaves;
+  std::vector<std::shared_ptr<DeviceMemory>> memory;  // What is read from, until it has been.
 };
 
 class DeviceTiles::QueuedTiles : public QueuedCall {
@@ -125,7 +126,7 @@ Status DeviceTiles::QueueReadings(const KernelCall& call, DeviceQueue& queue, st
     arguments.emplace_back(cells->memory());
     results[static_cast<size_t>(result)] = Matrix::OfDeviceCells(cells);
   }
-  std::vector<std::shared_ptr<DeviceMemory>> payloads;
+  std::vector<std::shared_ptr<DeviceMemory>>& payloads = readings->memory;
   for (const TileRoot& root : program.roots) {
     HEDDLE_ASSIGN_OR_RETURN(leaves.emplace_back(), Matrix::Dense(CeilDivide(rows, root.height), root.width));
     HEDDLE_ASSIGN_OR_RETURN(payloads.emplace_back(), device_.Allocate(leaves.back().cells() * 8));
@@ -134,6 +135,7 @@ Status DeviceTiles::QueueReadings(const KernelCall& call, DeviceQueue& queue, st
   std::shared_ptr<DeviceMemory> flags;  // Where nobody sets them the kernel has an address of nothing.
   if (printed_.sets_flags) {
     HEDDLE_ASSIGN_OR_RETURN(flags, device_.Allocate(sizeof(kNoFlags)));
+    readings->memory.push_back(flags);
     HEDDLE_RETURN_IF_ERROR(queue.Write(kNoFlags, sizeof(kNoFlags), *flags, 0));
   }
   arguments.emplace_back(flags);

@@ -236,6 +236,87 @@ TEST(VerifyPlanTest, EachFaultIsNamed) {
   }
 }
 
+// x is copied to a device, doubled there, and comes back; it stays there, too, for whoever reads it next.
+Plan LegalPlanWithADevice() {
+  constexpr Device kGpu = {DeviceType::kOpenCl, 0};
+  Plan plan;
+  plan.graph = LegalGraph();
+  const Node assign{.op = "assign", .inputs = {2}, .info = ValueInfo::OfMatrix({4, 2})};
+  const NodeId y = plan.graph.Add(assign);
+  plan.graph[y].SetAttribute("name", "z");
+  for (const StreamKind kind : {StreamKind::kCompute, StreamKind::kCopyIn, StreamKind::kCopyOut})
+    plan.streams.push_back({.device = kGpu, .kind = kind, .name = "gpu"});
+  const auto device_task = [&](uint32_t stream) { return TaskId::Make(0, kGpu, stream, 1); };
+  const TaskId source = TaskId::Make(0, 0, 1), sink = TaskId::Make(0, 0, 2), stays = TaskId::Make(0, 0, 3);
+  const TaskId product = device_task(3), in = device_task(4), out = device_task(5);
+  plan.tasks.push_back({.id = source, .kind = TaskKind::kSource, .node = 0, .produced = {0}});
+  plan.tasks.push_back({.id = in, .node = 0, .phase = Phase::kTransfer, .consumed = {0}, .produced = {1}});
+  plan.tasks.push_back({.id = product, .node = 2, .consumed = {1, 1, -1}, .produced = {2}});
+  plan.tasks.push_back({.id = out, .node = 2, .phase = Phase::kTransfer, .consumed = {2}, .produced = {3}});
+  plan.tasks.push_back({.id = sink, .kind = TaskKind::kSink, .node = y, .consumed = {3}});
+  plan.tasks.push_back({.id = stays, .kind = TaskKind::kSink, .node = 0, .consumed = {1}});
+  const ValueInfo info = ValueInfo::OfMatrix({4, 2});
+  plan.registers.push_back({.id = 0, .producer = source, .consumers = {in}, .info = info});
+  plan.registers.push_back({.id = 1, .producer = in, .consumers = {product, stays}, .info = info, .device = kGpu});
+  plan.registers.push_back({.id = 2, .producer = product, .consumers = {out}, .info = info, .device = kGpu});
+  plan.registers.push_back({.id = 3, .producer = out, .consumers = {sink}, .info = info});
+  plan.live_in.push_back({"x", Distribution::One(), info, 0});
+  plan.live_out.push_back({"z", Distribution::One(), info, y});
+  plan.live_out.push_back({"x", Distribution::One(), info, 0, kGpu});
+  plan.peak_bytes = {64};
+  return plan;
+}
+
+// A task reads another register than before, as a planner does that forgets a copy.
+void ReadInstead(Plan& plan, size_t task, RegisterId other) {
+  for (RegisterId& read : plan.tasks[task].consumed) {
+    if (read == -1) continue;
+    std::erase(plan.registers[static_cast<size_t>(read)].consumers, plan.tasks[task].id);
+    read = other;
+  }
+  plan.registers[static_cast<size_t>(other)].consumers.push_back(plan.tasks[task].id);
+}
+
+TEST(VerifyPlanTest, EachFaultOfMemoriesIsNamed) {
+  ASSERT_TRUE(Verify(LegalPlanWithADevice()).ok()) << Verify(LegalPlanWithADevice()).ToString();
+  const std::pair<const char*, std::function<void(Plan&)>> cases[] = {
+      {"reads register 0, which is not in the memory of its device", [](Plan& p) { ReadInstead(p, 2, 0); }},
+      {"in another memory than its binding", [](Plan& p) { ReadInstead(p, 4, 2); }},
+      {"in another memory than its binding", [](Plan& p) { ReadInstead(p, 5, 0); }},
+      {"in another memory than its binding", [](Plan& p) { p.live_in[0].device = p.registers[1].device; }},
+      {"in another memory than its binding", [](Plan& p) { p.live_out[0].device = p.registers[1].device; }},
+      {"reads register 2, which is in the memory of another device",
+       [](Plan& p) {
+         p.live_out.erase(p.live_out.begin());
+         ReadInstead(p, 4, 2);
+       }},
+      {"makes register 2 in the memory of another device",
+       [](Plan& p) {
+         p.streams.push_back({.device = {DeviceType::kOpenCl, 1}});
+         p.registers[2].device.index = 1;
+       }},
+      {"is in the memory of a device that the plan does not use", [](Plan& p) { p.registers[2].device.index = 1; }},
+      {"from or to another memory", [](Plan& p) { p.registers[1].device = {}; }},
+      {"from or to another memory", [](Plan& p) { p.registers[3].device = p.registers[2].device; }},
+      {"from or to another memory", [](Plan& p) { ReadInstead(p, 1, 2); }},
+      {"transfers other than one value", [](Plan& p) { p.tasks[1].consumed = {0, 0}; }},
+      {"is no transfer, but on a stream of copies", [](Plan& p) { p.tasks[3].phase = Phase::kWhole; }},
+      {"is a transfer, but not on a stream of copies", [](Plan& p) { p.tasks[2].phase = Phase::kTransfer; }},
+      {"copies to and from no device",
+       [](Plan& p) {
+         p.streams[2].kind = StreamKind::kCopyIn;
+         p.tasks[4].id = p.registers[3].consumers[0] = TaskId::Make(0, 2, 2);
+       }},
+      {"is on a device, which only computes", [](Plan& p) { p.tasks[2].kind = TaskKind::kRepeat; }},
+  };
+  for (const auto& [why, damage] : cases) {
+    SCOPED_TRACE(why);
+    Plan plan = LegalPlanWithADevice();
+    damage(plan);
+    ExpectBroken(Verify(plan), why);
+  }
+}
+
 TEST(VerifyPlanTest, ATaskHasADataRegisterForEachResult) {
   Plan plan = LegalPlan();
   plan.registers[2].control = false;
