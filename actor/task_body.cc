@@ -123,6 +123,15 @@ std::string VariableOf(const Plan& plan, const Task& task) {
   return is_there ? NameOnDevice(name) : name;
 }
 
+// A handle to the rows of a value where the plan has one: of a variable that is in panels on other ranks alone.
+Value AsPlanned(const Register& reg, const Value& value, const ops::KernelContext& context) {
+  const bool is_handle = reg.bytes == 0 && KnownBytes(reg.info) > 0;
+  if (!is_handle || value.IsScalar() || value.IsPanels() || context.panels == nullptr) return value;
+  return Value(context.panels->Lazy(
+      value.shape(), value.IsFrame(),
+      [value](int64_t begin, int64_t end) { return ops::SliceRows(value, begin, end); }, /*is_costly=*/false));
+}
+
 }  // namespace
 
 KernelBody::Work KernelBody::WorkOf(const Task& task, const Node* node) {
@@ -216,7 +225,8 @@ Status KernelBody::Begin(std::map<std::string, Value> live_in) {
     const auto found = live_in.find(prepared->variable);
     if (found == live_in.end())
       return Internal("the run of a plan lacks its live-in variable: {}", prepared->variable);
-    prepared->held = found->second;
+    prepared->held = AsPlanned(plan_->registers[static_cast<size_t>(prepared->task->produced[0])],
+                               found->second, context_);
   }
   for (Prepared* prepared : sinks_) prepared->held = Value();
   for (Prepared& prepared : tasks_) {

@@ -15,6 +15,9 @@
 #include "core/programs/phased_operator.h"
 #include "engine/blocks/bytes_moved.h"
 #include "ops/base/kernel.h"
+#include "ops/cells/storage.h"
+#include "ops/device/device_matrix.h"
+#include "ops/device/run/run_on_device.h"
 #include "ops/fused/fused.h"
 
 namespace heddle::bench {
@@ -31,6 +34,9 @@ struct Expression::State {
   ops::Arena* arena = nullptr;
   double compile_ms = 0;
   int64_t bytes_moved = 0;
+  ops::ComputeDevice* device = nullptr;
+  std::unique_ptr<ops::DeviceQueue> queue;
+  int operators_on_host = 0;
 };
 
 namespace {
@@ -104,6 +110,27 @@ Status CompileFused(const Node& node, ops::FusedRuntime& fused) {
   for (const Node& inner : node.phased->body.nodes)
     if (IsFused(inner)) HEDDLE_RETURN_IF_ERROR(fused.Get(inner.fused).status());
   return OkStatus();
+}
+
+// By the device, or where it leaves the call to the host by the host, with copies of what is on the device.
+Status RunThere(ops::ComputeDevice* device, ops::DeviceQueue* queue, const ops::KernelCall& call,
+                std::span<Value> results, int* operators_on_host) {
+  if (device == nullptr) return ops::CatalogKernels().Run(call, results);
+  const Status status = ops::DeviceOperators::Of(*device).Run(call, *queue, results);
+  if (status.code() != StatusCode::kUnimplemented) return status;
+  ++*operators_on_host;
+  std::vector<Value> copies;
+  copies.reserve(call.inputs.size());
+  std::vector<const Value*> inputs(call.inputs.begin(), call.inputs.end());
+  for (const Value*& input : inputs) {
+    if (input == nullptr || !input->IsMatrix() || !input->matrix().IsOnDevice()) continue;
+    HEDDLE_ASSIGN_OR_RETURN(Matrix cells, ToDense(input->matrix()));
+    copies.emplace_back(std::move(cells));
+    input = &copies.back();
+  }
+  ops::KernelCall on_host = call;
+  on_host.inputs = inputs;
+  return ops::CatalogKernels().Run(on_host, results);
 }
 
 // So far.
@@ -190,6 +217,7 @@ std::vector<Value> Expression::Run() {
   std::vector<Value> values(s.graph.nodes.size());
   std::map<NodeId, std::vector<Value>> tuples;
   s.bytes_moved = -FusedBytes(*s.fused);
+  s.operators_on_host = 0;
   s.arena->Execute([&] {
     for (NodeId id = 0; id < s.graph.size(); ++id) {
       const Node& node = s.graph[id];
@@ -206,12 +234,13 @@ std::vector<Value> Expression::Run() {
         for (NodeId input : node.inputs)
           operands.push_back(input == kNoNode ? nullptr : &values[static_cast<size_t>(input)]);
         std::vector<Value> results(ResultsOf(node).size());
-        const Status status = ops::CatalogKernels().Run({.node = node,
-                                                         .phase = Phase::kWhole,
-                                                         .inputs = operands,
-                                                         .input_infos = s.infos[i],
-                                                         .context = s.context},
-                                                        results);
+        const Status status = RunThere(s.device, s.queue.get(),
+                                       {.node = node,
+                                        .phase = Phase::kWhole,
+                                        .inputs = operands,
+                                        .input_infos = s.infos[i],
+                                        .context = s.context},
+                                       results, &s.operators_on_host);
         if (!status.ok()) Fail(status);
         if (node.info.IsTuple())
           tuples[id] = std::move(results);
@@ -226,6 +255,18 @@ std::vector<Value> Expression::Run() {
   for (const NodeId result : s.results) results.push_back(values[static_cast<size_t>(result)]);
   return results;
 }
+
+Status Expression::UseDevice(ops::ComputeDevice& device) {
+  HEDDLE_ASSIGN_OR_RETURN(state_->queue, device.MakeQueue());
+  state_->device = &device;
+  for (auto& [name, value] : state_->inputs) {
+    if (!value.IsMatrix() || !value.matrix().IsDense()) continue;
+    HEDDLE_ASSIGN_OR_RETURN(Matrix there, ops::ToDevice(value.matrix(), device, *state_->queue));
+    value = Value(std::move(there));
+  }
+  return state_->queue->Finish();
+}
+int Expression::operators_on_host() const { return state_->operators_on_host; }
 
 double Expression::compile_ms() const { return state_->compile_ms; }
 int64_t Expression::BytesMoved() const { return state_->bytes_moved; }

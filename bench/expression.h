@@ -10,6 +10,7 @@
 #include "core/status.h"
 #include "core/values/value.h"
 #include "ops/base/parallel.h"
+#include "ops/device/device.h"
 
 namespace heddle::bench {
 
@@ -28,6 +29,11 @@ class Expression {
 
   /// Runs it, its results in their order; stops the process when an operator fails.
   std::vector<Value> Run();
+  /// Lets the device compute the operators from now on that it has a kernel of (docs/devices.md); inputs are
+  /// in its memory before a run. The others are the host's, with copies between. The first run compiles.
+  Status UseDevice(ops::ComputeDevice& device);
+  /// How many operators of the last run the host has computed, after UseDevice.
+  int operators_on_host() const;
   /// Milliseconds from the compiled graph to machine code for all of it, before any data are touched.
   double compile_ms() const;
   /// The operators in order: "fused cell sum", "%*%", "phased 3 phases".

@@ -9,6 +9,7 @@
 #include "bench/compression.h"
 #include "bench/control.h"
 #include "bench/convolution.h"
+#include "bench/devices.h"
 #include "bench/distributed.h"
 #include "bench/files.h"
 #include "bench/fusion.h"
@@ -75,6 +76,10 @@ int main(int argc, char** argv) {
   if (name == "operators") return heddle::bench::RunOperators(options);
   if (name == "compression") return heddle::bench::RunCompression(options, is_full, files);
   if (name == "control") return heddle::bench::RunControl(options);
+  if (name == "devices") {
+    if (!has_cells) options.cells = 10'000'000;
+    return heddle::bench::RunDevices(options);
+  }
   if (name == "distributed") return heddle::bench::RunDistributed(options, files);
   if (name == "actors") return heddle::bench::RunActors(options);
   if (name == "transport") return heddle::bench::RunTransport(options);
@@ -102,6 +107,7 @@ int main(int argc, char** argv) {
       "       heddle-bench compression [--full] [--json] [--threads N] [--rounds N] [--only TEXT] [--data FOLDER]\n"
       "                    [FILE...]\n"
       "       heddle-bench control [--json] [--threads N] [--rounds N] [--only TEXT]\n"
+      "       heddle-bench devices [--json] [--threads N] [--rounds N] [--cells N] [--only TEXT]\n"
       "       heddle-bench distributed [--json] [--rounds N] [--only TEXT] [FILE.dml...]\n"
       "       heddle-bench transport [--json] [--rounds N] [--only BYTES|messages|all-reduce]\n"
       "       heddle-bench actors [--json] [--rounds N] [--only TEXT]\n"

@@ -23,8 +23,10 @@
 #include "engine/session/limit_of_run.h"
 #include "engine/session/planning.h"
 #include "ops/base/cpu.h"
+#include "ops/device/opencl/rates.h"
 #include "ops/io/files/files.h"
 #include "ops/panels/spill_files.h"
+#include "scheduler/devices/device_options.h"
 
 namespace heddle::engine {
 namespace {
@@ -150,6 +152,18 @@ Result<EngineOptions> CompleteOptions(EngineOptions options) {
 Status SetCompression(std::string_view mode, SessionOptions* session) {
   if (mode != "auto" && mode != "off") return Usage("compress takes auto or off, not '{}'", mode);
   if (mode == "auto") session->disabled_passes.emplace_back(compiler::kPlainStorage);
+  return OkStatus();
+}
+
+Status SetDevices(std::string_view devices, SessionOptions* session) {
+  session->devices = devices;
+  if (devices == "auto") {
+    const std::optional<Device> fastest = ops::FastestDevice();
+    session->devices = fastest ? fmt::format("{}:{}/cost", Name(fastest->type), fastest->index) : "cpu";
+  } else if (devices != "cpu" && !scheduler::ParseDevices(devices)) {
+    return Usage("devices takes cpu, auto, or opencl:0 to opencl:127, not '{}'", devices)
+        .WithNote("'heddle devices' lists the devices of this machine");
+  }
   return OkStatus();
 }
 

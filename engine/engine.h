@@ -55,6 +55,11 @@ Result<EngineOptions> CompleteOptions(EngineOptions options);
 /// of CompleteOptions.
 Status SetCompression(std::string_view mode, SessionOptions* session);
 
+/// What the option `devices` says: "cpu", the default; "auto", what is faster on the fastest device of this
+/// machine than on the processor; or "opencl:NUMBER", all that this device can run (docs/devices.md). kUsage
+/// for another word, as of CompleteOptions.
+Status SetDevices(std::string_view devices, SessionOptions* session);
+
 /// A script and its parameters.
 struct Script {
   std::string text;

@@ -35,6 +35,8 @@ constexpr Option kOptions[] = {
     {"to-sep", Kind::kValue, "TEXT", "what separates the fields of OUT"},
     {"sparse", Kind::kFlag, "",
      "OUT has the cells alone that are not 0: npz as SciPy has it, empty fields in csv"},
+    {"compression", Kind::kValue, "NAME",
+     "none, gzip, zstd, or groups (of columns, in binary matrices) (default: by the end of OUT's name)"},
     {"threads", Kind::kValue, "N", "threads (default: all cores)"},
     {"memory", Kind::kValue, "SIZE", "most memory of the process; larger files go through piece by piece"},
     {"json", Kind::kFlag, "", "print the outcome as one JSON object"}};
@@ -74,6 +76,10 @@ Result<ops::ConvertOptions> ReadOptions(const Arguments& arguments) {
   options.dataset = arguments.Value("dataset");
   options.transposed = arguments.Has("transposed");
   options.sparse = arguments.Has("sparse");
+  options.compression = arguments.Value("compression");
+  ops::WriteOptions write;
+  if (options.compression && !ops::SetCompression(*options.compression, &write).ok())
+    return Usage("--compression takes none, gzip, zstd or groups, not '{}'", *options.compression);
   options.schema = arguments.Value("schema");
   if (options.schema)
     if (Status status = ops::ParseSchema(*options.schema).status(); !status.ok())

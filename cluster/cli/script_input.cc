@@ -12,7 +12,6 @@
 #include <cstring>
 #include <filesystem>
 
-#include "cluster/cli/devices_option.h"
 #include "cluster/cli/example_files.h"
 #include "cluster/cli/report.h"
 #include "cluster/cli/spill_folder_option.h"
@@ -229,7 +228,8 @@ Result<engine::EngineOptions> ReadEngineOptions(const Arguments& arguments, int 
       !status.ok())
     return AsOption(status);
   session.cpu = arguments.Value("cpu").value_or("");
-  HEDDLE_ASSIGN_OR_RETURN(session.devices, ReadDevices(arguments));
+  if (Status status = engine::SetDevices(arguments.Value("devices").value_or("cpu"), &session); !status.ok())
+    return AsOption(status);
   HEDDLE_RETURN_IF_ERROR(ReadFusion(arguments, &session));
   const std::string precision = arguments.Value("precision").value_or("double");
   if (precision != "double" && precision != "single")

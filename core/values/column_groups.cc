@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <array>
 #include <cstring>
+#include <mutex>
 #include <set>
 
 #include "core/values/group_rows.h"
@@ -24,6 +25,52 @@ void CopyDenseCodes(const Codes& codes, int64_t begin, int64_t end, uint16_t* ou
   } else {
     for (int64_t i = begin; i < end; ++i) out[i - begin] = static_cast<uint16_t>(codes.At(i));
   }
+}
+
+// Calls count(place, code, rows): of the rows whose number is `place` modulo eight, so many have the code.
+// There is a table for each place: the same count is not read again before it is written.
+constexpr int64_t kCountedPlaces = 8;
+constexpr size_t kByteValues = 256;
+
+template <typename Count>
+void CountBytes(const uint8_t* codes, int64_t rows, const Count& count) {
+  std::array<int64_t, kCountedPlaces * kByteValues> tables{};
+  int64_t row = 0;
+  for (; row + kCountedPlaces <= rows; row += kCountedPlaces)
+    for (size_t place = 0; place < kCountedPlaces; ++place)
+      ++tables[place * kByteValues + codes[row + static_cast<int64_t>(place)]];
+  for (size_t place = 0; row < rows; ++row, ++place) ++tables[place * kByteValues + codes[row]];
+  for (size_t at = 0; at < tables.size(); ++at)
+    if (tables[at] > 0) count(static_cast<int64_t>(at / kByteValues), at % kByteValues, tables[at]);
+}
+
+// Two codes in a byte, which are counted as pairs.
+template <typename Count>
+void CountHalfBytes(const uint8_t* pairs, int64_t bytes, const Count& count) {
+  CountBytes(pairs, bytes, [&](int64_t place, size_t pair, int64_t rows) {
+    count(2 * place, pair & 15, rows);
+    count(2 * place + 1, pair >> 4, rows);
+  });
+}
+
+// counts[c * tuples + code] += the rows of [begin, end) whose number from `begin` on is c modulo `classes`.
+void CountDenseCodes(const Codes& codes, int64_t begin, int64_t end, int classes, int64_t tuples,
+                     int64_t* counts) {
+  const auto count_from = [&](int64_t first) {
+    return [=](int64_t place, size_t code, int64_t rows) {
+      counts[(first - begin + place) % classes * tuples + static_cast<int64_t>(code)] += rows;
+    };
+  };
+  if (codes.bits() == 8) return CountBytes(codes.data() + begin, end - begin, count_from(begin));
+  if (codes.bits() == 4) {
+    const int64_t first = begin + (begin & 1), last = std::max(first, end - (end & 1));
+    CountHalfBytes(codes.data() + first / 2, (last - first) / 2, count_from(first));
+    if (first > begin) count_from(begin)(0, codes.At(begin), 1);
+    if (last < end) count_from(last)(0, codes.At(last), 1);
+    return;
+  }
+  const auto* const wide = reinterpret_cast<const uint16_t*>(codes.data());
+  for (int64_t row = begin; row < end; ++row) ++counts[(row - begin) % classes * tuples + wide[row]];
 }
 
 // Cells of an uncompressed group.
@@ -123,6 +170,11 @@ Status VerifyGroup(const ColumnGroups& all, size_t g) {
 
 }  // namespace
 
+struct Codes::KeptCounts {
+  std::mutex mutex;
+  std::shared_ptr<const std::vector<int64_t>> counts;
+};
+
 std::string_view Name(Encoding encoding) {
   switch (encoding) {
     case Encoding::kEmpty: return "EMPTY";
@@ -141,8 +193,23 @@ Result<Codes> Codes::Make(int64_t count, int32_t bits) {
   codes.bits_ = bits;
   const int64_t bytes = std::max<int64_t>(CodeBytes(count, bits), 1);
   HEDDLE_ASSIGN_OR_RETURN(codes.buffer_, Buffer::Allocate(bytes));
+  codes.kept_ = std::make_shared<KeptCounts>();
   codes.mutable_data()[bytes - 1] = 0;  // Half of it may be no code: it travels all the same.
   return codes;
+}
+
+std::shared_ptr<const std::vector<int64_t>> Codes::counts() const {
+  if (kept_ == nullptr) return nullptr;
+  const std::lock_guard lock(kept_->mutex);
+  return kept_->counts;
+}
+
+void Codes::KeepCounts(std::vector<int64_t> counts) const {
+  while (!counts.empty() && counts.back() == 0) counts.pop_back();
+  auto kept = std::make_shared<const std::vector<int64_t>>(std::move(counts));
+  HEDDLE_CHECK(kept_ != nullptr, "these are codes");
+  const std::lock_guard lock(kept_->mutex);
+  kept_->counts = std::move(kept);
 }
 
 int64_t ColumnGroup::bytes() const {
@@ -246,32 +313,61 @@ template void DecodeRows(const ColumnGroup&, int64_t, int64_t, float*, int64_t);
 template void DecodeRows(const ColumnGroups&, int64_t, int64_t, double*);
 template void DecodeRows(const ColumnGroups&, int64_t, int64_t, float*);
 
-std::vector<int64_t> CountTuples(const ColumnGroup& group, int64_t begin, int64_t end) {
-  std::vector<int64_t> counts(static_cast<size_t>(group.tuples()), 0);
+bool HoldsAllCodes(const ColumnGroup& group, int64_t begin, int64_t end) {
+  if (begin != 0) return false;
+  const int64_t count = group.codes.count();
+  switch (group.encoding) {
+    case Encoding::kDenseCodes: return end == count;
+    case Encoding::kDefault: {
+      if (count == 0) return true;
+      const auto after = std::lower_bound(group.segments.begin(), group.segments.end(), count);
+      return end > (after - group.segments.begin() - 1) * kSegmentRows + group.exception_rows()[count - 1];
+    }
+    case Encoding::kRuns: return count == 0 || end > group.starts.back();
+    default: return true;
+  }
+}
+
+std::vector<int64_t> CountTuples(const ColumnGroup& group, int64_t begin, int64_t end, int classes) {
+  const int64_t tuples = group.tuples();
+  std::vector<int64_t> counts(static_cast<size_t>(classes * tuples), 0);
+  if (tuples == 0 || begin >= end) return counts;
+  const auto count_of = [&](int64_t c, uint32_t tuple) -> int64_t& {
+    return counts[static_cast<size_t>(c * tuples + tuple)];
+  };
+  // Every row of [first, last) has the tuple.
+  const auto add_rows = [&](int64_t first, int64_t last, uint32_t tuple) {
+    for (int64_t c = 0; c < std::min<int64_t>(classes, last - first); ++c)
+      count_of((first - begin + c) % classes, tuple) += (last - first - c + classes - 1) / classes;
+  };
   switch (group.encoding) {
     case Encoding::kEmpty:
     case Encoding::kUncompressed: break;
-    case Encoding::kConstant: counts[0] = end - begin; break;
-    case Encoding::kDenseCodes: {
-      std::array<uint16_t, kRowsAtOnce> codes;
-      for (int64_t row = begin; row < end; row += kRowsAtOnce) {
-        const int64_t last = std::min(end, row + kRowsAtOnce);
-        CopyDenseCodes(group.codes, row, last, codes.data());
-        for (int64_t i = 0; i < last - row; ++i) ++counts[codes[static_cast<size_t>(i)]];
-      }
+    case Encoding::kConstant: add_rows(begin, end, 0); break;
+    case Encoding::kDenseCodes:
+      if (const auto kept = group.codes.counts();
+          kept != nullptr && classes == 1 && HoldsAllCodes(group, begin, end))
+        std::copy(kept->begin(), kept->end(), counts.begin());
+      else
+        CountDenseCodes(group.codes, begin, end, classes, tuples, counts.data());
+      break;
+    case Encoding::kDefault: {
+      add_rows(begin, end, 0);
+      const auto count_exceptions = [&](int64_t c, uint32_t code, int64_t exceptions) {
+        count_of(c, code) += exceptions;
+        count_of(c, 0) -= exceptions;
+      };
+      if (const auto kept = group.codes.counts();
+          kept != nullptr && classes == 1 && HoldsAllCodes(group, begin, end))
+        for (size_t code = 0; code < kept->size(); ++code)
+          count_exceptions(0, static_cast<uint32_t>(code), (*kept)[code]);
+      else
+        ForExceptions(group, begin, end, [&](int64_t row, uint32_t code) {
+          count_exceptions((row - begin) % classes, code, 1);
+        });
       break;
     }
-    case Encoding::kDefault:
-      counts[0] = end - begin;
-      ForExceptions(group, begin, end, [&](int64_t, uint32_t code) {
-        ++counts[code];
-        --counts[0];
-      });
-      break;
-    case Encoding::kRuns:
-      ForRuns(group, begin, end,
-              [&](int64_t first, int64_t last, uint32_t code) { counts[code] += last - first; });
-      break;
+    case Encoding::kRuns: ForRuns(group, begin, end, add_rows); break;
   }
   return counts;
 }

@@ -50,6 +50,10 @@ class Codes {
     return buffer_ == nullptr ? nullptr : static_cast<uint8_t*>(buffer_->data());
   }
   uint8_t* mutable_data() { return static_cast<uint8_t*>(buffer_->data()); }
+  /// How often codes 0, 1, ... are there, as far as the largest one; nullptr before KeepCounts(), which one
+  /// copy of these codes says to all. Both for all threads, once codes are set no more.
+  std::shared_ptr<const std::vector<int64_t>> counts() const;
+  void KeepCounts(std::vector<int64_t> counts) const;
   uint32_t At(int64_t i) const {
     const uint8_t* data = this->data();
     if (bits_ == 8) return data[i];
@@ -74,6 +78,8 @@ class Codes {
   int64_t count_ = 0;
   int32_t bits_ = 8;
   std::shared_ptr<Buffer> buffer_;
+  struct KeptCounts;
+  std::shared_ptr<KeptCounts> kept_;
 };
 
 /// Some columns of a matrix. Plain data; what does not belong to the encoding is empty.
@@ -132,8 +138,13 @@ Result<std::shared_ptr<const ColumnGroups>> SliceGroups(const ColumnGroups& grou
 /// Cells of rows [begin, end) that are not zero (NaN is not zero).
 int64_t CountNonzeros(const ColumnGroups& groups, int64_t begin, int64_t end);
 
-/// How many rows of [begin, end) have each tuple of the dictionary; of kEmpty and kUncompressed nothing.
-std::vector<int64_t> CountTuples(const ColumnGroup& group, int64_t begin, int64_t end);
+/// How many rows of [begin, end) have each tuple of the dictionary, by row number modulo `classes` (1, 2, 4 or
+/// 8): place c * tuples + t counts the rows i with tuple t for which (i - begin) mod classes is c. Of kEmpty
+/// and kUncompressed nothing. Reads no codes of all rows where Codes::counts() are there and classes is 1.
+std::vector<int64_t> CountTuples(const ColumnGroup& group, int64_t begin, int64_t end, int classes = 1);
+
+/// Whether all codes are of rows [begin, end).
+bool HoldsAllCodes(const ColumnGroup& group, int64_t begin, int64_t end);
 
 /// The code of each row of [begin, end), as 16-bit numbers, whatever the encoding is; not of kEmpty and
 /// kUncompressed, which have none.

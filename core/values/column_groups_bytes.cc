@@ -209,6 +209,15 @@ Result<std::shared_ptr<Buffer>> FlattenGroups(const Matrix& compressed) {
   return flat;
 }
 
+void AppendFlatGroups(const ColumnGroups& groups, std::string* bytes) {
+  Sink counted(nullptr);
+  PutGroups(groups, &counted);
+  const size_t before = bytes->size();
+  bytes->resize(before + static_cast<size_t>(counted.bytes()));
+  Sink copied(bytes->data() + before);
+  PutGroups(groups, &copied);
+}
+
 Result<Matrix> UnflattenGroups(std::span<const char> bytes) {
   Source source(bytes);
   FlatMatrix flat;

@@ -3,6 +3,7 @@
 
 #include <memory>
 #include <span>
+#include <string>
 
 #include "core/values/column_groups.h"
 
@@ -15,6 +16,9 @@ int64_t MostFlatBytes(const Matrix& compressed);
 
 /// The rows of a compressed matrix. kResourceExhausted.
 Result<std::shared_ptr<Buffer>> FlattenGroups(const Matrix& compressed);
+
+/// Appends the bytes of all rows of the groups.
+void AppendFlatGroups(const ColumnGroups& groups, std::string* bytes);
 
 /// The compressed matrix of the bytes, which it copies. kDataLoss for bytes that are no such matrix, whatever
 /// they are: nothing is read beyond them, and no memory taken that they could not fill; kResourceExhausted.

@@ -376,6 +376,8 @@ Status ParallelIterations::Adopt(Loop* loop, VariableTable* frame) const {
     Result<Variable> result = Variable();
     ops::Arena(options_.threads).Execute([&] { result = MergeVariable(*before, std::move(changed)); });
     HEDDLE_RETURN_IF_ERROR(result.status());
+    // Cells of several are put together in memory. With several ranks it may be panels elsewhere.
+    if (options_.ranks == 1) result->is_panels = result->value.IsPanels();
     merged.Set(name, *std::move(result));
   }
   *frame = std::move(merged);

@@ -7,6 +7,7 @@
 #include "ops/compressed/arrange_groups.h"
 #include "ops/compressed/exact.h"
 #include "ops/compressed/fold_rows.h"
+#include "ops/compressed/occurring_cells.h"
 #include "ops/elementwise/single_precision.h"
 #include "ops/simd/cellwise/elementwise.h"
 
@@ -79,6 +80,53 @@ Result<Value> RunRows(const KernelCall& call, const Aggregate& aggregate) {
   return Value(std::move(result));
 }
 
+// Folds columns from how many rows have which tuple: totals[j] of column j.
+void FoldCounts(simd::Fold fold, const Matrix& x, std::vector<double>* totals) {
+  totals->assign(static_cast<size_t>(x.columns()), simd::StartOf(fold));
+  for (const ColumnGroup& group : x.groups().groups) {
+    const std::vector<double> tuples = TuplesAsDoubles(group);
+    std::vector<int64_t> counts = CountRowsOfTuples(group, x.first_row(), x.first_row() + x.rows());
+    if (group.encoding == Encoding::kEmpty) counts.assign(1, x.rows());
+    const auto* cell = tuples.data();
+    for (const int64_t count : counts)
+      for (int64_t k = 0; k < group.width(); ++k, ++cell) {
+        double& total = (*totals)[static_cast<size_t>(group.columns[static_cast<size_t>(k)])];
+        if (count == 0) continue;
+        const double term = fold == simd::Fold::kAdd ? static_cast<double>(count) * *cell : *cell;
+        total = simd::FoldTwo(fold, total, term);
+      }
+  }
+}
+
+// Of all rows at once, of cells that fold in any order.
+Result<Value> RunCounts(const KernelCall& call, const Aggregate& aggregate) {
+  const Matrix& x = call.inputs[0]->matrix();
+  const simd::Fold fold = FoldOf(aggregate.kind);
+  std::vector<double> totals;
+  FoldCounts(fold, x, &totals);
+  const auto rows = static_cast<double>(x.rows());
+  if (aggregate.scope == kFull) {
+    double total = simd::StartOf(fold);
+    for (const double of_column : totals) total = simd::FoldTwo(fold, total, of_column);
+    return Value(Scalar(aggregate.kind == kMean ? total / (rows * static_cast<double>(x.columns())) : total));
+  }
+  HEDDLE_ASSIGN_OR_RETURN(Matrix result, Matrix::Dense(1, x.columns()));
+  for (size_t j = 0; j < totals.size(); ++j)
+    result.mutable_data()[j] = aggregate.kind == kMean ? totals[j] / rows : totals[j];
+  if (x.element_type() == ElementType::kFloat32) {
+    HEDDLE_ASSIGN_OR_RETURN(result, Narrow(result));
+  }
+  return Value(std::move(result));
+}
+
+// Whether that is as fast as reading codes: extremes read few of them.
+bool FoldsByCounts(const KernelCall& call, const Aggregate& aggregate) {
+  const Matrix& x = call.inputs[0]->matrix();
+  if (aggregate.scope == kRow || call.phase != Phase::kWhole || !FoldsInAnyOrder(aggregate, x)) return false;
+  if (FoldOf(aggregate.kind) != simd::Fold::kAdd) return KnowsCounts(x);
+  return x.first_row() == 0 && x.rows() == x.groups().rows;
+}
+
 }  // namespace
 
 bool FoldsInAnyOrder(const Aggregate& aggregate, const Matrix& x) {
@@ -94,7 +142,8 @@ Result<std::optional<Value>> RunAggregateOfCodes(const KernelCall& call) {
   if (x.cells() == 0 || x.columns() > kColumnChunk || !DictionariesPay(x) || aggregate.kind == kTrace ||
       (aggregate.scope != kRow && IsSpread(aggregate.kind)))
     return std::optional<Value>();
-  Result<Value> result = aggregate.scope == kRow    ? RunRows(call, aggregate)
+  Result<Value> result = FoldsByCounts(call, aggregate) ? RunCounts(call, aggregate)
+                         : aggregate.scope == kRow    ? RunRows(call, aggregate)
                          : aggregate.scope == kFull ? RunFullAggregate(call, aggregate.kind)
                                                     : RunColumnAggregate(call, aggregate.kind);
   if (!result.ok()) return result.status();

@@ -3,7 +3,9 @@
 
 #include <algorithm>
 #include <cstring>
+#include <map>
 #include <memory>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -30,14 +32,6 @@ bool HoldsOnlyPositiveZeros(const Matrix& tuples) {
     const T zero = 0;
     return std::memcmp(&cell, &zero, sizeof(T)) == 0;
   });
-}
-
-// Row `row` of a dense matrix `times` times.
-template <typename T>
-void RepeatRow(const Matrix& from, int64_t row, int64_t times, Matrix* to) {
-  for (int64_t i = 0; i < times; ++i)
-    std::copy_n(from.data<T>() + row * from.columns(), from.columns(),
-                to->mutable_data<T>() + i * from.columns());
 }
 
 template <typename T>
@@ -74,8 +68,13 @@ class CellsOfTuples {
     result->rows = groups.rows;
     result->columns = groups.columns;
     result->element_type = call_.node.info.element_type;
+    HEDDLE_ASSIGN_OR_RETURN(const Matrix cells, RunTuples());
     for (size_t g = 0; g < groups.groups.size(); ++g) {
       if (IsCancelled(call_.context.cancelled)) return Cancelled("cancelled");
+      if (places_[g] >= 0) {
+        result->groups.push_back(WithTuples(g, cells.Rows(places_[g], cells.rows())));
+        continue;
+      }
       HEDDLE_ASSIGN_OR_RETURN(ColumnGroup group, RunGroup(g));
       result->groups.push_back(std::move(group));
     }
@@ -148,29 +147,119 @@ class CellsOfTuples {
     return first_->groups().groups[g];
   }
 
-  // A matrix of a single row would be a row vector's equal, so it is two.
-  static int64_t TuplesOf(const ColumnGroup& coded) {
-    return coded.encoding == Encoding::kUncompressed ? coded.dictionary.rows()
-                                                     : std::max<int64_t>(coded.tuples(), 2);
+  // Tuples of results: those of CONST and EMPTY groups are one.
+  static int64_t TuplesOf(const ColumnGroup& coded) { return std::max<int64_t>(coded.tuples(), 1); }
+
+  // Cells that a format leaves out are others beside a row vector than beside a matrix.
+  bool RunsByGroups() const {
+    return std::find(parts_.begin(), parts_.end(), Part::kRow) != parts_.end() &&
+           std::any_of(infos_.begin(), infos_.end(),
+                       [](const ValueInfo& info) { return info.format == Format::kSparse; });
   }
 
-  Result<Matrix> DictionaryOf(const ColumnGroup& group, int64_t tuples, bool is_dense) const {
-    const ElementType type = first_->groups().element_type;
-    if (group.encoding == Encoding::kEmpty) {
-      HEDDLE_ASSIGN_OR_RETURN(Matrix zeros, Matrix::Dense(tuples, group.width(), type));
-      std::memset(zeros.mutable_data<void>(), 0, static_cast<size_t>(zeros.cells() * BytesOf(type)));
-      return zeros;
+  // The dictionaries of all groups are one column of cells, one behind the other, so that the operator runs
+  // once; places_[g] is that of group g, -1 of an uncompressed one, and of all where it runs by groups.
+  // Groups that share dictionaries share cells, unless these differ by column. Returns the number of cells.
+  int64_t Place() {
+    const size_t groups = first_->groups().groups.size();
+    const bool differ_by_column = std::find(parts_.begin(), parts_.end(), Part::kRow) != parts_.end();
+    const bool by_groups = RunsByGroups();
+    std::map<std::tuple<std::vector<const void*>, int64_t, int64_t>, int64_t> known;
+    int64_t cells = 0;
+    for (size_t g = 0; g < groups; ++g) {
+      const ColumnGroup& coded = CodedGroup(g);
+      if (by_groups || coded.encoding == Encoding::kUncompressed) {
+        places_.push_back(-1);
+        continue;
+      }
+      std::vector<const void*> dictionaries;
+      for (size_t i = 0; i < parts_.size(); ++i)
+        if (parts_[i] == Part::kTuples) dictionaries.push_back(GroupOf(i, g).dictionary.data<void>());
+      int64_t place = cells;
+      if (!differ_by_column)
+        place = known.emplace(std::tuple(std::move(dictionaries), TuplesOf(coded), coded.width()), cells)
+                    .first->second;
+      if (place == cells) cells += TuplesOf(coded) * coded.width();
+      places_.push_back(place);
     }
-    // Zeros that are not stored have no sign, those of a dense value may get one.
-    if (group.encoding == Encoding::kUncompressed)
-      return is_dense ? AsDense(group.dictionary) : Result<Matrix>(group.dictionary);
-    if (group.dictionary.rows() == tuples) return group.dictionary;
-    HEDDLE_ASSIGN_OR_RETURN(Matrix repeated, Matrix::Dense(tuples, group.width(), type));
-    if (type == ElementType::kFloat64)
-      RepeatRow<double>(group.dictionary, 0, tuples, &repeated);
-    else
-      RepeatRow<float>(group.dictionary, 0, tuples, &repeated);
-    return repeated;
+    return cells;
+  }
+
+  // What input i has of a group's tuples, row-major.
+  template <typename T>
+  void FillTuples(size_t i, size_t g, T* cells) const {
+    const ColumnGroup& coded = CodedGroup(g);
+    const int64_t tuples = TuplesOf(coded), width = coded.width();
+    if (parts_[i] == Part::kRow) {
+      const T* const row = whole_[i]->matrix().data<T>();
+      for (int64_t t = 0; t < tuples; ++t)
+        for (int64_t k = 0; k < width; ++k) *cells++ = row[coded.columns[static_cast<size_t>(k)]];
+      return;
+    }
+    const Matrix& dictionary = GroupOf(i, g).dictionary;
+    if (GroupOf(i, g).encoding == Encoding::kEmpty) {
+      std::fill_n(cells, tuples * width, T{0});
+    } else if (dictionary.rows() == tuples) {
+      std::copy_n(dictionary.data<T>(), tuples * width, cells);
+    } else {
+      for (int64_t t = 0; t < tuples; ++t) std::copy_n(dictionary.data<T>(), width, cells + t * width);
+    }
+  }
+  template <typename T>
+  void FillCells(size_t i, Matrix* cells) const {
+    std::fill_n(cells->mutable_data<T>(), cells->cells(), T{0});
+    for (size_t g = 0; g < places_.size(); ++g)
+      if (places_[g] >= 0) FillTuples(i, g, cells->mutable_data<T>() + places_[g]);
+  }
+
+  // The cells of all dictionaries, a column.
+  Result<Matrix> RunTuples() {
+    const int64_t placed = Place();
+    if (placed == 0) return Matrix();
+    // A matrix of a single row would be a row vector's equal, so there are two.
+    const int64_t count = std::max<int64_t>(placed, 2);
+    std::vector<Value> values(parts_.size());
+    for (size_t i = 0; i < parts_.size(); ++i) {
+      if (parts_[i] == Part::kAll) continue;
+      const ElementType type =
+          parts_[i] == Part::kRow ? whole_[i]->matrix().element_type() : first_->groups().element_type;
+      HEDDLE_ASSIGN_OR_RETURN(Matrix cells, Matrix::Dense(count, 1, type));
+      type == ElementType::kFloat64 ? FillCells<double>(i, &cells) : FillCells<float>(i, &cells);
+      values[i] = Value(std::move(cells));
+    }
+    HEDDLE_ASSIGN_OR_RETURN(Matrix cells, RunOn(std::move(values)));
+    return AsDense(cells);
+  }
+
+  // values[i]: what is in the place of input i; none of those that are the same for all cells.
+  Result<Matrix> RunOn(std::vector<Value> values) {
+    std::vector<const Value*> pointers;
+    std::vector<ValueInfo> infos = infos_;
+    Shape shape;
+    for (size_t i = 0; i < parts_.size(); ++i) {
+      if (parts_[i] == Part::kAll) {
+        pointers.push_back(whole_[i] ? &*whole_[i] : call_.inputs[i]);
+        continue;
+      }
+      infos[i].shape = values[i].matrix().shape();
+      if (parts_[i] == Part::kTuples) shape = infos[i].shape;
+      pointers.push_back(&values[i]);
+    }
+    node_.info.shape = shape;
+    Value result;
+    HEDDLE_RETURN_IF_ERROR(CatalogKernels().Run({.node = node_,
+                                                 .phase = Phase::kWhole,
+                                                 .inputs = pointers,
+                                                 .input_infos = infos,
+                                                 .row_begin = 0,
+                                                 .row_end = shape.rows,
+                                                 .total_rows = shape.rows,
+                                                 .context = call_.context,
+                                                 .op = &op_},
+                                                {&result, 1}));
+    // Cells of this format have no -0.0, however they are stored.
+    if (node_.info.format == Format::kSparse) return AsSparse(result.matrix());
+    return result.matrix();
   }
 
   Result<Matrix> RowOf(const Matrix& row, const std::vector<int32_t>& columns) const {
@@ -183,58 +272,50 @@ class CellsOfTuples {
     return part;
   }
 
-  Result<Matrix> RunTuples(size_t g, int64_t tuples, int64_t width) {
+  // The tuples of one group, or all of its cells.
+  template <typename T>
+  void FillGroup(size_t i, size_t g, Matrix* cells) const {
+    std::fill_n(cells->mutable_data<T>(), cells->cells(), T{0});
+    FillTuples(i, g, cells->mutable_data<T>());
+  }
+  Result<Matrix> CellsOfGroup(size_t i, size_t g) const {
+    const ColumnGroup& group = GroupOf(i, g);
+    if (group.encoding == Encoding::kUncompressed)
+      // Zeros that are not stored have no sign, those of a dense value may get one.
+      return infos_[i].format == Format::kDense ? AsDense(group.dictionary)
+                                                : Result<Matrix>(group.dictionary);
+    const ElementType type = first_->groups().element_type;
+    HEDDLE_ASSIGN_OR_RETURN(
+        Matrix cells, Matrix::Dense(std::max<int64_t>(TuplesOf(CodedGroup(g)), 2), group.width(), type));
+    type == ElementType::kFloat64 ? FillGroup<double>(i, g, &cells) : FillGroup<float>(i, g, &cells);
+    return cells;
+  }
+  Result<ColumnGroup> RunGroup(size_t g) {
+    const ColumnGroup& coded = CodedGroup(g);
     std::vector<Value> values(parts_.size());
-    std::vector<const Value*> pointers;
-    std::vector<ValueInfo> infos = infos_;
     for (size_t i = 0; i < parts_.size(); ++i) {
-      if (parts_[i] == Part::kAll) {
-        pointers.push_back(whole_[i] ? &*whole_[i] : call_.inputs[i]);
-        continue;
-      }
-      if (parts_[i] == Part::kTuples) {
-        HEDDLE_ASSIGN_OR_RETURN(Matrix dictionary,
-                                DictionaryOf(GroupOf(i, g), tuples, infos_[i].format == Format::kDense));
-        values[i] = Value(std::move(dictionary));
-      } else {
-        HEDDLE_ASSIGN_OR_RETURN(Matrix row, RowOf(whole_[i]->matrix(), first_->groups().groups[g].columns));
-        values[i] = Value(std::move(row));
-      }
-      infos[i].shape = values[i].matrix().shape();
-      pointers.push_back(&values[i]);
+      if (parts_[i] == Part::kAll) continue;
+      HEDDLE_ASSIGN_OR_RETURN(Matrix cells, parts_[i] == Part::kTuples
+                                                ? CellsOfGroup(i, g)
+                                                : RowOf(whole_[i]->matrix(), coded.columns));
+      values[i] = Value(std::move(cells));
     }
-    node_.info.shape = {tuples, width};
-    Value result;
-    HEDDLE_RETURN_IF_ERROR(CatalogKernels().Run({.node = node_,
-                                                 .phase = Phase::kWhole,
-                                                 .inputs = pointers,
-                                                 .input_infos = infos,
-                                                 .row_begin = 0,
-                                                 .row_end = tuples,
-                                                 .total_rows = tuples,
-                                                 .context = call_.context,
-                                                 .op = &op_},
-                                                {&result, 1}));
-    // Cells of this format have no -0.0, however they are stored.
-    if (node_.info.format == Format::kSparse) return AsSparse(result.matrix());
-    return result.matrix();
+    HEDDLE_ASSIGN_OR_RETURN(Matrix cells, RunOn(std::move(values)));
+    if (coded.encoding != Encoding::kUncompressed) {
+      HEDDLE_ASSIGN_OR_RETURN(cells, AsDense(cells));
+      return WithTuples(g, cells.Reshaped(cells.cells(), 1));
+    }
+    ColumnGroup group = coded;
+    group.dictionary = std::move(cells);
+    return group;
   }
 
-  Result<ColumnGroup> RunGroup(size_t g) {
+  // The codes of group g, with the first of the cells as its tuples.
+  ColumnGroup WithTuples(size_t g, const Matrix& cells) const {
     ColumnGroup group = CodedGroup(g);
-    HEDDLE_ASSIGN_OR_RETURN(Matrix cells, RunTuples(g, TuplesOf(group), group.width()));
-    if (group.encoding == Encoding::kUncompressed) {
-      group.dictionary = std::move(cells);
-      return group;
-    }
-    HEDDLE_ASSIGN_OR_RETURN(group.dictionary, AsDense(cells));
-    if (!IsUniform(group)) {
-      // A dictionary of one tuple was computed twice.
-      const int64_t tuples = CodedGroup(g).tuples();
-      if (group.dictionary.rows() != tuples) group.dictionary = group.dictionary.Rows(0, tuples);
-      return group;
-    }
-    group.dictionary = group.dictionary.Rows(0, 1);
+    const int64_t tuples = TuplesOf(group), width = group.width();
+    group.dictionary = cells.Rows(0, tuples * width).Reshaped(tuples, width);
+    if (!IsUniform(group)) return group;
     const bool is_empty = group.dictionary.element_type() == ElementType::kFloat64
                               ? HoldsOnlyPositiveZeros<double>(group.dictionary)
                               : HoldsOnlyPositiveZeros<float>(group.dictionary);
@@ -250,6 +331,7 @@ class CellsOfTuples {
   std::vector<Part> parts_;
   std::vector<std::optional<Value>> whole_;  // Of row vectors and single cells.
   std::vector<ValueInfo> infos_;
+  std::vector<int64_t> places_;  // Of the cells of each group.
 };
 
 }  // namespace

@@ -34,9 +34,8 @@ std::vector<double> TuplesAsDoubles(const ColumnGroup& group) {
 
 TupleSums::TupleSums(const ColumnGroup& group)
     : group_(group), width_(group.width()), tuples_(TuplesAsDoubles(group)) {
-  if (group.encoding != Encoding::kDenseCodes) return;
-  if (group.codes.bits() <= 8) MakeDigits();
-  for (int64_t k = 0; k < width_ && group.codes.bits() > 4; ++k)
+  if (group.encoding == Encoding::kDenseCodes && group.codes.bits() <= 8) MakeDigits();
+  for (int64_t k = 0; k < width_; ++k)
     for (size_t at = static_cast<size_t>(k); at < tuples_.size(); at += static_cast<size_t>(width_))
       columns_of_tuples_.push_back(tuples_[at]);
 }
@@ -116,6 +115,14 @@ void TupleSums::AddDigits(int64_t rows, int64_t before, int classes, const AddDi
   }
 }
 
+void TupleSums::AddCounted(int64_t begin, int64_t end, int classes, double* sums) const {
+  const std::vector<int64_t> counts = CountTuples(group_, begin, end, classes);
+  auto count = counts.begin();
+  for (int c = 0; c < classes; ++c)
+    for (int64_t tuple = 0; tuple < group_.tuples(); ++tuple, ++count)
+      if (*count > 0) AddTuple(tuple, static_cast<double>(*count), sums + c * width_);
+}
+
 void TupleSums::AddHalfBytes(int64_t begin, int64_t end, int classes, double* sums) const {
   const int64_t first = begin + (begin & 1), bytes = (end - first) / 2;
   if (first > begin) AddTuple(group_.codes.At(begin), 1, sums);
@@ -123,52 +130,27 @@ void TupleSums::AddHalfBytes(int64_t begin, int64_t end, int classes, double* su
     AddTuple(group_.codes.At(row), 1, sums + (row - begin) % classes * width_);
   if (bytes == 0) return;
   const uint8_t* const halves = group_.codes.data() + first / 2;
-  if (!columns_.empty()) {
-    const auto add = [&](const Digit& digit, uint64_t* of_place) {
-      simd::AddOfHalfBytes(halves, bytes, digit.table.data(), digit.most, of_place);
-    };
-    return AddDigits(2 * bytes, first - begin, classes, add, sums);
-  }
-  for (int64_t tuple = 0; tuple < group_.tuples(); ++tuple) {
-    uint8_t table[16] = {};
-    table[tuple] = 1;
-    uint64_t rows[kClasses] = {};
-    simd::AddOfHalfBytes(halves, bytes, table, 1, rows);
-    for (int place = 0; place < kClasses; ++place)
-      AddTuple(tuple, static_cast<double>(rows[place]), sums + (place + first - begin) % classes * width_);
-  }
+  const auto add = [&](const Digit& digit, uint64_t* of_place) {
+    simd::AddOfHalfBytes(halves, bytes, digit.table.data(), digit.most, of_place);
+  };
+  AddDigits(2 * bytes, first - begin, classes, add, sums);
 }
 
 void TupleSums::AddBytes(int64_t begin, int64_t end, int classes, double* sums) const {
   const uint8_t* const codes = group_.codes.data() + begin;
   const int64_t rows = end - begin;
-  if (!columns_.empty()) {
-    const auto add = [&](const Digit& digit, uint64_t* of_place) {
-      if (digit.table.empty())
-        simd::AddOfBytes(codes, rows, of_place);
-      else
-        simd::AddOfLookedUpBytes(codes, rows, digit.table.data(), of_place);
-    };
-    return AddDigits(rows, 0, classes, add, sums);
-  }
-  // A table for each of eight rows: the same count is not read again before it is written.
-  constexpr size_t kCodes = 256;
-  std::array<int64_t, kClasses * kCodes> counts{};
-  int64_t row = 0;
-  for (; row + kClasses <= rows; row += kClasses)
-    for (size_t place = 0; place < kClasses; ++place)
-      ++counts[place * kCodes + codes[row + static_cast<int64_t>(place)]];
-  for (size_t place = 0; row < rows; ++row, ++place) ++counts[place * kCodes + codes[row]];
-  for (int place = 0; place < kClasses; ++place)
-    for (int64_t tuple = 0; tuple < group_.tuples(); ++tuple)
-      if (const int64_t count = counts[static_cast<size_t>(place) * kCodes + static_cast<size_t>(tuple)];
-          count > 0)
-        AddTuple(tuple, static_cast<double>(count), sums + place % classes * width_);
+  const auto add = [&](const Digit& digit, uint64_t* of_place) {
+    if (digit.table.empty())
+      simd::AddOfBytes(codes, rows, of_place);
+    else
+      simd::AddOfLookedUpBytes(codes, rows, digit.table.data(), of_place);
+  };
+  AddDigits(rows, 0, classes, add, sums);
 }
 
 void TupleSums::AddRows(int64_t begin, int64_t end, int classes, double* sums) const {
   std::array<uint16_t, kRowsAtOnce> decoded;
-  const bool are_wide = group_.codes.bits() == 16;
+  const bool are_wide = group_.encoding == Encoding::kDenseCodes && group_.codes.bits() == 16;
   const auto* const wide = reinterpret_cast<const uint16_t*>(group_.codes.data());
   for (int64_t row = begin; row < end; row += kRowsAtOnce) {
     const int64_t rows = std::min(end, row + kRowsAtOnce) - row;
@@ -183,37 +165,15 @@ void TupleSums::AddRows(int64_t begin, int64_t end, int classes, double* sums) c
 }
 
 void TupleSums::Add(int64_t begin, int64_t end, int classes, double* sums) const {
-  if (begin >= end) return;
-  const auto add_run = [&](int64_t first, int64_t last, int64_t tuple) {
-    for (int c = 0; c < std::min<int64_t>(classes, last - first); ++c)
-      AddTuple(tuple, static_cast<double>(RowsOfClass(last - first, classes, c)),
-               sums + (first - begin + c) % classes * width_);
-  };
-  switch (group_.encoding) {
-    case Encoding::kEmpty:
-    case Encoding::kUncompressed: return;
-    case Encoding::kConstant: return add_run(begin, end, 0);
-    case Encoding::kRuns:
-      return ForRuns(group_, begin, end,
-                     [&](int64_t first, int64_t last, uint32_t code) { add_run(first, last, code); });
-    case Encoding::kDefault: {
-      std::array<int64_t, kClasses> rows{};
-      for (int c = 0; c < classes; ++c) rows[static_cast<size_t>(c)] = RowsOfClass(end - begin, classes, c);
-      ForExceptions(group_, begin, end, [&](int64_t row, uint32_t code) {
-        const int64_t c = (row - begin) % classes;
-        --rows[static_cast<size_t>(c)];
-        AddTuple(code, 1, sums + c * width_);
-      });
-      for (int c = 0; c < classes; ++c)
-        AddTuple(0, static_cast<double>(rows[static_cast<size_t>(c)]), sums + c * width_);
-      return;
-    }
-    case Encoding::kDenseCodes: break;
-  }
-  if (group_.codes.bits() == 4) return AddHalfBytes(begin, end, classes, sums);
-  if (group_.codes.bits() == 8 && (!columns_.empty() || end - begin >= kClasses * group_.tuples()))
-    return AddBytes(begin, end, classes, sums);
-  AddRows(begin, end, classes, sums);
+  if (begin >= end || group_.tuples() == 0) return;
+  if (!columns_.empty())
+    return group_.codes.bits() == 4 ? AddHalfBytes(begin, end, classes, sums)
+                                    : AddBytes(begin, end, classes, sums);
+  const bool has_wide_codes = group_.encoding == Encoding::kDenseCodes && group_.codes.bits() == 16;
+  if (!has_wide_codes && end - begin >= classes * group_.tuples())
+    AddCounted(begin, end, classes, sums);
+  else
+    AddRows(begin, end, classes, sums);
 }
 
 TupleExtremes::TupleExtremes(const ColumnGroup& group, simd::Fold fold)

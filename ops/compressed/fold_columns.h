@@ -37,6 +37,7 @@ class TupleSums {
   void AddTuple(int64_t tuple, double rows, double* sums) const;
   void AddHalfBytes(int64_t begin, int64_t end, int classes, double* sums) const;
   void AddBytes(int64_t begin, int64_t end, int classes, double* sums) const;
+  void AddCounted(int64_t begin, int64_t end, int classes, double* sums) const;
   void AddRows(int64_t begin, int64_t end, int classes, double* sums) const;
   template <typename AddDigit>
   void AddDigits(int64_t rows, int64_t before, int classes, const AddDigit& add, double* sums) const;

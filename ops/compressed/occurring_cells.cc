@@ -7,40 +7,11 @@
 
 #include "ops/base/parallel.h"
 #include "ops/compressed/arrange_groups.h"
-#include "ops/simd/half_bytes.h"
 
 namespace heddle::ops {
 namespace {
 
 constexpr int64_t kGrainRows = int64_t{1} << 17;
-constexpr size_t kPlaces = 8;
-
-void CountHalfBytes(const ColumnGroup& group, int64_t begin, int64_t end, int64_t* counts) {
-  if (begin < end && (begin & 1) != 0) ++counts[group.codes.At(begin++)];
-  if (begin < end && (end & 1) != 0) ++counts[group.codes.At(--end)];
-  for (int64_t tuple = 0; tuple < group.tuples(); ++tuple) {
-    uint8_t table[16] = {};
-    table[tuple] = 1;
-    uint64_t rows[kPlaces] = {};
-    simd::AddOfHalfBytes(group.codes.data() + begin / 2, (end - begin) / 2, table, 1, rows);
-    for (const uint64_t count : rows) counts[tuple] += static_cast<int64_t>(count);
-  }
-}
-
-void CountBytes(const ColumnGroup& group, int64_t begin, int64_t end, int64_t* counts) {
-  // A table for each of eight rows: the same count is not read again before it is written.
-  constexpr size_t kCodes = 256;
-  std::array<int64_t, kPlaces * kCodes> tables{};
-  const uint8_t* const codes = group.codes.data();
-  int64_t row = begin;
-  for (; row + static_cast<int64_t>(kPlaces) <= end; row += kPlaces)
-    for (size_t place = 0; place < kPlaces; ++place)
-      ++tables[place * kCodes + codes[row + static_cast<int64_t>(place)]];
-  for (; row < end; ++row) ++tables[codes[row]];
-  for (size_t at = 0; at < tables.size(); ++at)
-    if (tables[at] > 0) counts[at % kCodes] += tables[at];
-}
-
 template <typename T>
 std::vector<char> TuplesWithNonzeros(const Matrix& dictionary) {
   std::vector<char> found;
@@ -107,20 +78,39 @@ Result<Matrix> OccurringCells(const Matrix& x) {
 }  // namespace
 
 std::vector<int64_t> CountRowsOfTuples(const ColumnGroup& group, int64_t begin, int64_t end) {
-  if (group.encoding != Encoding::kDenseCodes || group.codes.bits() == 16)
+  if (group.tuples() == 0 || group.encoding == Encoding::kConstant || group.encoding == Encoding::kRuns)
     return CountTuples(group, begin, end);
+  const bool holds_all = HoldsAllCodes(group, begin, end);
+  if (holds_all && group.codes.counts() != nullptr) return CountTuples(group, begin, end);
   std::vector<int64_t> counts(static_cast<size_t>(group.tuples()), 0);
   std::mutex mutex;
   ParallelFor(end - begin, kGrainRows, [&](int64_t first, int64_t last) {
-    std::vector<int64_t> own(256, 0);
-    if (group.codes.bits() == 4)
-      CountHalfBytes(group, begin + first, begin + last, own.data());
-    else
-      CountBytes(group, begin + first, begin + last, own.data());
+    const std::vector<int64_t> own = CountTuples(group, begin + first, begin + last);
     const std::lock_guard lock(mutex);
     for (size_t tuple = 0; tuple < counts.size(); ++tuple) counts[tuple] += own[tuple];
   });
+  if (holds_all) {
+    std::vector<int64_t> of_codes = counts;
+    if (group.encoding == Encoding::kDefault) of_codes[0] -= (end - begin) - group.codes.count();
+    group.codes.KeepCounts(std::move(of_codes));
+  }
   return counts;
+}
+
+bool KnowsCounts(const Matrix& compressed) {
+  const int64_t end = compressed.first_row() + compressed.rows();
+  const auto& groups = compressed.groups().groups;
+  return std::all_of(groups.begin(), groups.end(), [&](const ColumnGroup& group) {
+    switch (group.encoding) {
+      case Encoding::kEmpty:
+      case Encoding::kConstant: return true;
+      case Encoding::kUncompressed: return false;
+      case Encoding::kRuns: return HoldsAllCodes(group, compressed.first_row(), end);
+      case Encoding::kDefault:
+      case Encoding::kDenseCodes: break;
+    }
+    return group.codes.counts() != nullptr && HoldsAllCodes(group, compressed.first_row(), end);
+  });
 }
 
 std::vector<char> RowsWithNonzeros(const Matrix& compressed) {

@@ -12,8 +12,11 @@
 // a set, in any order.
 namespace heddle::ops {
 
-/// CountTuples on all threads, and many codes at once.
+/// CountTuples on all threads. Of all rows the counts stay with the codes (Codes::KeepCounts), and with those
+/// of all matrices that share them.
 std::vector<int64_t> CountRowsOfTuples(const ColumnGroup& group, int64_t begin, int64_t end);
+/// Whether CountRowsOfTuples reads no codes of any group; false where one is uncompressed.
+bool KnowsCounts(const Matrix& compressed);
 
 /// A byte for each row: whether it has a cell that is not zero (NaN is not zero).
 std::vector<char> RowsWithNonzeros(const Matrix& compressed);

@@ -52,4 +52,6 @@ PlaceOnDevice PlaceOf(const Matrix& matrix) {
   return {cells.memory(), matrix.first_row() * matrix.columns()};
 }
 
+ComputeDevice& DeviceOf(const Matrix& matrix) { return CellsOf(matrix).compute_device(); }
+
 }  // namespace heddle::ops

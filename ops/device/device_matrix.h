@@ -21,6 +21,7 @@ class CellsOnDevice : public DeviceCells {
   Result<Matrix> ToHost(int64_t begin, int64_t end) const override;
 
   const std::shared_ptr<DeviceMemory>& memory() const { return memory_; }
+  ComputeDevice& compute_device() const { return device_; }
 
  private:
   ComputeDevice& device_;
@@ -43,5 +44,6 @@ Result<std::shared_ptr<const CellsOnDevice>> MakeOnDevice(ComputeDevice& device,
 Result<Matrix> ToDevice(const Matrix& matrix, ComputeDevice& device, DeviceQueue& queue);
 /// Of a matrix on a device.
 PlaceOnDevice PlaceOf(const Matrix& matrix);
+ComputeDevice& DeviceOf(const Matrix& matrix);
 
 }  // namespace heddle::ops

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ops/base/adjoint.h"
 #include "ops/base/arguments.h"
+#include "ops/base/device_forms.h"
 #include "ops/base/stages.h"
 #include "ops/cells/storage.h"
 
@@ -83,6 +84,7 @@ extern constexpr Operator kCumsumprod = {.name = "cumsumprod",
                                          .input_use = AllByRows,
                                          .staged = &kStaged,
                                          .run = RunCumsumprod,
+                                         .run_on_device = CumsumprodOnDevice,
                                          .adjoints = "*",
                                          .differentiate = DifferentiateCumsumprod};
 

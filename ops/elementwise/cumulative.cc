@@ -2,12 +2,15 @@
 // cumsum cumprod cummin cummax, down each column: sequential within a granule of rows (from +0.0, 1.0, +Inf,
 // -Inf), granule totals folded left into offsets, result = offset op local (docs/numerics.md, section 3). Two
 // passes over X.
+#include "ops/elementwise/cumulative.h"
+
 #include <algorithm>
 #include <string>
 
 #include "core/values/panels.h"
 #include "ops/base/adjoint.h"
 #include "ops/base/columns.h"
+#include "ops/base/device_forms.h"
 #include "ops/base/parallel.h"
 #include "ops/catalog.h"
 #include "ops/reduction/reduction_tree.h"
@@ -17,13 +20,6 @@ namespace heddle::ops {
 namespace {
 
 using simd::Fold;
-
-Fold FoldOf(const Node& node) {
-  if (node.op == "cumprod") return Fold::kMultiply;
-  if (node.op == "cummin") return Fold::kMinimum;
-  if (node.op == "cummax") return Fold::kMaximum;
-  return Fold::kAdd;
-}
 
 Result<ValueInfo> InferCumulative(const InferContext& context) {
   const ValueInfo& x = context.inputs[0];
@@ -111,7 +107,7 @@ void FoldLeft(Fold fold, double* rows, int64_t count, int64_t n, int64_t stride)
 int64_t Padded(int64_t columns) { return CeilDivide(columns, 8) * 8; }
 
 Result<Value> RunCumulative(const KernelCall& call) {
-  const Fold fold = FoldOf(call.node);
+  const Fold fold = FoldOfCumulative(call.node);
   const Matrix& x = call.inputs[0]->matrix();
   if (x.cells() == 0) return Value(x);
   const int64_t stride = Padded(x.columns());
@@ -125,7 +121,7 @@ Result<Value> RunCumulative(const KernelCall& call) {
 
 // The totals of this rank's granules go to all ranks, each of which folds those before its own.
 Status RunCumulativeStage(const StageCall& call, std::span<Value> outputs) {
-  const Fold fold = FoldOf(call.node);
+  const Fold fold = FoldOfCumulative(call.node);
   const Matrix& x = call.inputs[0]->matrix();
   const int64_t total_rows = call.rows.Length(), n = x.columns(), stride = Padded(n);
   const Granules granules(call.context, fold, x, Granule(total_rows));
@@ -174,12 +170,20 @@ constexpr Operator Describe(std::string_view name, std::string_view adjoints) {
           .input_use = AllByRows,
           .staged = &kStaged,
           .run = RunCumulative,
+          .run_on_device = CumulateOnDevice,
           .storages = Storages::kDense,
           .adjoints = adjoints,
           .differentiate = adjoints == "*" ? Differentiate : nullptr};
 }
 
 }  // namespace
+
+Fold FoldOfCumulative(const Node& node) {
+  if (node.op == "cumprod") return Fold::kMultiply;
+  if (node.op == "cummin") return Fold::kMinimum;
+  if (node.op == "cummax") return Fold::kMaximum;
+  return Fold::kAdd;
+}
 
 std::span<const Operator> CumulativeOperators() {
   static constexpr Operator kOperators[] = {Describe("cumsum", "rev(cumsum(rev(dy)))"),

@@ -8,6 +8,7 @@
 #include <bit>
 #include <cmath>
 #include <numeric>
+#include <utility>
 #include <vector>
 
 #include "core/values/panels.h"
@@ -80,6 +81,24 @@ Result<Matrix> DropZeros(const Matrix& x) {
   return result;
 }
 
+Result<Matrix> DropZerosOfOwn(Matrix x) {
+  Result<Matrix> copy = DropZeros(x);
+  if (copy.ok() || copy.status().code() != StatusCode::kResourceExhausted) return copy;
+  int64_t* const offsets = x.mutable_row_offsets();
+  int64_t at = 0, p = offsets[0];
+  for (int64_t i = 0; i < x.rows(); ++i) {
+    const int64_t last = offsets[i + 1];
+    offsets[i] = at;
+    for (; p < last; ++p) {
+      if (x.values()[p] == 0.0) continue;
+      x.mutable_column_indexes()[at] = x.column_indexes()[p];
+      x.mutable_values()[at++] = x.values()[p];
+    }
+  }
+  offsets[x.rows()] = at;
+  return x;
+}
+
 Result<Matrix> SamePattern(const Matrix& x, ElementType type) {
   HEDDLE_ASSIGN_OR_RETURN(Matrix result, Matrix::Sparse(x.rows(), x.columns(), x.stored(), type));
   if (x.rows() == 0) return result;
@@ -111,7 +130,7 @@ Result<Matrix> WithScalar(BinaryCode code, const Matrix& x, double scalar, bool 
     else
       kernel(values + begin, &scalar, out + begin, end - begin, false);
   });
-  return DropZeros(result);
+  return DropZerosOfOwn(std::move(result));
 }
 
 // op(entry, the dense operand's cell there) for each entry.
@@ -146,7 +165,7 @@ Result<Matrix> WithDense(BinaryCode code, const Matrix& x, const Operand& dense,
         kernel(values + first, cells.data(), out + first, count, false);
     }
   });
-  return DropZeros(result);
+  return DropZerosOfOwn(std::move(result));
 }
 
 double OrZero(double x, bool is_given) {
@@ -202,7 +221,7 @@ Result<Matrix> Merge(BinaryCode code, const Matrix& a, const Matrix& b) {
     }
     flush();
   });
-  return DropZeros(result);
+  return DropZerosOfOwn(std::move(result));
 }
 
 // What one task keeps of its rows.
@@ -283,7 +302,7 @@ Result<Matrix> SparseUnary(UnaryCode code, const Matrix& x) {
   ParallelFor(x.stored(), kGrainEntries, [&](int64_t begin, int64_t end) {
     kernel(values + begin, result.mutable_values() + begin, end - begin, false);
   });
-  return DropZeros(result);
+  return DropZerosOfOwn(std::move(result));
 }
 
 Result<Matrix> SparseBinary(BinaryCode code, const Operand& a, const Operand& b, int64_t rows,
@@ -373,7 +392,7 @@ Result<Matrix> SparseSelect(const Operand& condition, const Operand& a, const Op
       });
     }
   });
-  return DropZeros(result);
+  return DropZerosOfOwn(std::move(result));
 }
 
 }  // namespace heddle::ops

@@ -13,6 +13,9 @@ namespace heddle::ops {
 Result<Matrix> SamePattern(const Matrix& x, ElementType type = ElementType::kFloat64);
 /// Without the entries that are zero (no kernel stores zeros); x itself when there are none. Parallel.
 Result<Matrix> DropZeros(const Matrix& x);
+/// The same of a matrix that the caller has made and nobody else holds: where there is no memory for a copy,
+/// the entries that stay move forward in its own.
+Result<Matrix> DropZerosOfOwn(Matrix x);
 
 /// f(x) for an f with f(0) = 0.
 Result<Matrix> SparseUnary(UnaryCode code, const Matrix& x);

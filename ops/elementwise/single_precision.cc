@@ -55,7 +55,7 @@ Result<Matrix> NarrowSparse(const Matrix& matrix) {
     HEDDLE_ASSIGN_OR_RETURN(Matrix rounded, SamePattern(matrix));
     SelectedElementwiseKernels().Of(UnaryCode::kRoundToSingle)(values, rounded.mutable_values(),
                                                                matrix.stored(), false);
-    HEDDLE_ASSIGN_OR_RETURN(rounded, DropZeros(rounded));
+    HEDDLE_ASSIGN_OR_RETURN(rounded, DropZerosOfOwn(std::move(rounded)));
     return NarrowSparse(rounded);
   }
   HEDDLE_ASSIGN_OR_RETURN(Matrix result, SamePattern(matrix, ElementType::kFloat32));

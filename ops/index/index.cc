@@ -12,6 +12,7 @@
 #include "ops/base/adjoint.h"
 #include "ops/base/arguments.h"
 #include "ops/base/columns.h"
+#include "ops/base/device_forms.h"
 #include "ops/base/parallel.h"
 #include "ops/base/row_rules.h"
 #include "ops/catalog.h"
@@ -438,6 +439,7 @@ constexpr Operator kOperators[] = {
      .cost = IndexCost,
      .run = RunIndex,
      .run_compressed = RunIndexOfCodes,
+     .run_on_device = IndexOnDevice,
      .may_fail = true,
      .takes_singles = TakesAnySingles,
      .takes_frames = true,

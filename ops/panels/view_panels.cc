@@ -53,6 +53,24 @@ class DecodingPanels : public RowPanels {
   const std::shared_ptr<const RowPanels> panels_;
 };
 
+class DecodedMatrix : public RowPanels {
+ public:
+  DecodedMatrix(Matrix compressed, Format format) : compressed_(std::move(compressed)), format_(format) {}
+
+  Shape shape() const override { return compressed_.shape(); }
+  bool IsFrame() const override { return false; }
+  int64_t bytes() const override { return 0; }  // They are those of the matrix.
+  Result<Value> Rows(int64_t begin, int64_t end) const override {
+    const Matrix rows = compressed_.Rows(begin, end);
+    HEDDLE_ASSIGN_OR_RETURN(Matrix decoded, format_ == Format::kSparse ? AsSparse(rows) : AsDense(rows));
+    return Value(std::move(decoded));
+  }
+
+ private:
+  const Matrix compressed_;
+  const Format format_;
+};
+
 class Joined : public RowPanels {
  public:
   Joined(std::vector<std::shared_ptr<const RowPanels>> parts, ValueInfo info)
@@ -95,6 +113,10 @@ std::shared_ptr<const RowPanels> RangeOfPanels(std::shared_ptr<const RowPanels> 
 
 std::shared_ptr<const RowPanels> DecodedPanels(std::shared_ptr<const RowPanels> panels) {
   return std::make_shared<DecodingPanels>(std::move(panels));
+}
+
+std::shared_ptr<const RowPanels> DecodedPanels(Matrix compressed, Format format) {
+  return std::make_shared<DecodedMatrix>(std::move(compressed), format);
 }
 
 Result<Value> JoinedPanels(std::span<const Value* const> values, const ValueInfo& info, PanelStore& store) {

@@ -24,6 +24,8 @@ std::shared_ptr<const RowPanels> RangeOfPanels(std::shared_ptr<const RowPanels> 
 
 /// The same rows for a reader that knows no compressed matrices: such rows come dense.
 std::shared_ptr<const RowPanels> DecodedPanels(std::shared_ptr<const RowPanels> panels);
+/// The rows of a compressed matrix, decoded when they are asked for: dense, or CSR where the format says so.
+std::shared_ptr<const RowPanels> DecodedPanels(Matrix compressed, Format format);
 
 /// Matrices, or frames, one below the other, some of them panels; those in memory are given to the store.
 /// Matrices are stored as `info` says, frames have its columns. There is at least one. Fails as

@@ -19,7 +19,7 @@ constexpr int64_t kMostTileColumns = 4096;
 
 /// Operator::run_compressed of %*%: X %*% M with a compressed X.
 Result<std::optional<Value>> MultiplyCompressed(const KernelCall& call);
-/// Of t%*%: t(X) %*% Y with a compressed X and at most eight columns of Y, and t(X) %*% X where it is exact.
+/// Of t%*%: t(X) %*% Y with a compressed X or Y where it is exact, and with a compressed X and any Y.
 Result<std::optional<Value>> MultiplyTransposedCompressed(const KernelCall& call);
 
 /// Both, with a compressed right operand of more than eight columns: t(V) %*% X with a dense V of at most
@@ -38,8 +38,9 @@ bool AddsByPanels(const Matrix& x, int64_t k, int64_t first, int64_t last, int64
 /// of W is at c * step + j of a payload of `reduction`, whose other places are zeros.
 Result<Matrix> AddByPanels(const Matrix& x, const Matrix& w, int64_t first, int64_t last, int64_t height,
                            int64_t step, Reduction reduction);
-/// t(X) %*% X by products of columns of bytes (simd/product/byte_products.h), or nothing where sums are not
-/// exact, or columns span so many units that it takes longer than the product of doubles.
+/// t(X) %*% Y by products of columns of bytes (byte_planes.h), of compressed matrices and of dense ones with
+/// whole numbers from 0 to 127; or nothing where a matrix is none of these, where sums are not exact, or
+/// columns span so many units that it takes longer than the product of doubles.
 Result<std::optional<Value>> MultiplyByteColumns(const KernelCall& call, const TransposedOrder& order);
 
 /// Whether X, input `i` of the call, is one of CSR, whose zeros are left out, also of 0 * Infinity.

@@ -356,16 +356,14 @@ bool AddsFewWeights(const Matrix& x, int64_t k, int64_t first, int64_t last, int
 
 Result<std::optional<Value>> MultiplyTransposedCompressed(const KernelCall& call) {
   const Matrix &x = call.inputs[0]->matrix(), &given = call.inputs[1]->matrix();
-  if (!x.IsCompressed()) return MultiplyByCompressed(call);
   if (x.rows() != given.rows() || x.columns() == 0 || given.columns() == 0 ||
       x.element_type() != given.element_type() || call.node.info.element_type != x.element_type())
     return std::optional<Value>();
   const int64_t rows = call.phase == Phase::kWhole ? x.rows() : call.total_rows;
   const TransposedOrder order(call, rows, x.columns(), given.columns());
-  if (x.IsSameView(given)) {
-    HEDDLE_ASSIGN_OR_RETURN(std::optional<Value> result, MultiplyByteColumns(call, order));
-    if (result) return result;
-  }
+  HEDDLE_ASSIGN_OR_RETURN(std::optional<Value> of_bytes, MultiplyByteColumns(call, order));
+  if (of_bytes) return of_bytes;
+  if (!x.IsCompressed()) return MultiplyByCompressed(call);
   if (!IsNarrow(given.columns())) {
     // Wider results are computed in tiles, and rows of few entries as CSR.
     const bool fits = order.reduction.width <= kMostProducts && !order.single && !HoldsSingles(x) &&

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "ops/base/device_forms.h"
 #include "ops/base/machine_constants.h"
 #include "ops/catalog.h"
 #include "ops/cells/storage.h"
@@ -94,6 +95,7 @@ PanelUse PanelUseOfProduct(const Graph& graph, const Node& node) {
 
 constexpr Operator Describe(std::string_view name, Role role, Result<Value> (*run)(const KernelCall&),
                             Result<std::optional<Value>> (*run_compressed)(const KernelCall&),
+                            Result<std::optional<Value>> (*run_on_device)(const KernelCall&, DeviceQueue&),
                             bool (*takes_singles)(const KernelCall&), FusionTraits fusion,
                             const StagedForm* staged, std::string_view adjoints,
                             PanelUse (*panel_use)(const Graph&, const Node&) = nullptr) {
@@ -109,6 +111,7 @@ constexpr Operator Describe(std::string_view name, Role role, Result<Value> (*ru
           .cost = ProductCost,
           .run = run,
           .run_compressed = run_compressed,
+          .run_on_device = run_on_device,
           .takes_singles = takes_singles,
           .kind = OperatorKind::kProduct,
           .role = role,
@@ -138,11 +141,11 @@ std::span<const Operator> MatmulOperators() {
   // Multiply-adds run at the peak of the machine, eight times the rate of single operations through the
   // caches.
   static constexpr Operator kOperators[] = {
-      Describe("%*%", Role::kProduct, RunProduct, MultiplyCompressed, TakesSingles,
+      Describe("%*%", Role::kProduct, RunProduct, MultiplyCompressed, MultiplyOnDevice, TakesSingles,
                {.use = RowUse::kProduct, .row = true, .outer = true, .work = kWorkOfMultiplyAdd},
                &kProductStaged, "dy %*% t(Y); t(X) %*% dy", PanelUseOfProduct),
       Describe("t%*%", Role::kTransposedProduct, RunTransposedProduct, MultiplyTransposedCompressed,
-               TakesSinglesTransposed,
+               MultiplyTransposedOnDevice, TakesSinglesTransposed,
                {.use = RowUse::kTransposedProduct,
                 .cell = true,
                 .row = true,

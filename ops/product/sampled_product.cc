@@ -228,7 +228,7 @@ Result<Value> RunSampled(const KernelCall& call) {
     if (!IsCancelled(call.context.cancelled)) SampleRows(w, u, v, begin, end, result.mutable_values());
   });
   if (IsCancelled(call.context.cancelled)) return Cancelled("cancelled");
-  HEDDLE_ASSIGN_OR_RETURN(result, DropZeros(result));
+  HEDDLE_ASSIGN_OR_RETURN(result, DropZerosOfOwn(std::move(result)));
   return Value(std::move(result));
 }
 

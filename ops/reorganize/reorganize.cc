@@ -8,6 +8,7 @@
 #include "ops/base/adjoint.h"
 #include "ops/base/arguments.h"
 #include "ops/base/columns.h"
+#include "ops/base/device_forms.h"
 #include "ops/base/parallel.h"
 #include "ops/base/row_rules.h"
 #include "ops/catalog.h"
@@ -379,6 +380,7 @@ constexpr Operator kOperators[] = {
      .input_use = AllByRows,
      .staged = &kTransposeStaged,
      .run = RunTranspose,
+     .run_on_device = TransposeOnDevice,
      .takes_singles = TakesAnySingles,
      .kind = OperatorKind::kTranspose,
      .role = Role::kTranspose,
@@ -394,6 +396,7 @@ constexpr Operator kOperators[] = {
      .input_use = AllByRows,
      .run = RunCbind,
      .run_compressed = RunCbindOfCodes,
+     .run_on_device = CbindOnDevice,
      .takes_singles = TakesSingles,
      .takes_frames = true,
      .role = Role::kCbind,
@@ -410,6 +413,7 @@ constexpr Operator kOperators[] = {
      .staged = &kRbindColumns,
      .run = RunRbind,
      .run_compressed = RunRbindOfCodes,
+     .run_on_device = RbindOnDevice,
      .updates = true,
      .takes_singles = TakesSingles,
      .takes_frames = true,
@@ -425,6 +429,7 @@ constexpr Operator kOperators[] = {
      .row_rule = RowWise,
      .input_use = AllByRows,
      .run = RunDiag,
+     .run_on_device = DiagonalOnDevice,
      .adjoints = "diag(dy)"},
 };
 

@@ -5,6 +5,7 @@
 
 #include "ops/base/arguments.h"
 #include "ops/base/columns.h"
+#include "ops/base/device_forms.h"
 #include "ops/cells/move_cells.h"
 #include "ops/frame/row_pieces.h"
 
@@ -70,6 +71,7 @@ extern constexpr Operator kRev = {.name = "rev",
                                   .input_use = AllByRows,
                                   .staged = &kRevStaged,
                                   .run = RunRev,
+                                  .run_on_device = ReverseOnDevice,
                                   .takes_singles = TakesAnySingles,
                                   .adjoints = "rev(dy)"};
 

@@ -3,6 +3,7 @@
 #include <vector>
 
 #include "ops/base/arguments.h"
+#include "ops/base/device_forms.h"
 #include "ops/base/stages.h"
 #include "ops/base/whole_number.h"
 #include "ops/catalog.h"
@@ -53,6 +54,7 @@ extern constexpr Operator kRoll = {.name = "roll",
                                    .input_use = FirstByRows,
                                    .staged = &kRollStaged,
                                    .run = RunRoll,
+                                   .run_on_device = RollOnDevice,
                                    .may_fail = true,
                                    .adjoints = "roll(dy, -shift); 0"};
 

@@ -81,7 +81,7 @@ Result<Value> RunReplace(const KernelCall& call) {
   ParallelFor(x.stored(), 32768, [&](int64_t begin, int64_t end) {
     ReplaceCells(values + begin, end - begin, pattern, replacement, result.mutable_values() + begin);
   });
-  HEDDLE_ASSIGN_OR_RETURN(result, DropZeros(result));
+  HEDDLE_ASSIGN_OR_RETURN(result, DropZerosOfOwn(std::move(result)));
   return Value(std::move(result));
 }
 

@@ -2,8 +2,12 @@
 #include "ops/transform/encode.h"
 
 #include <algorithm>
+#include <atomic>
 
 #include "core/environment/clock.h"
+#include "core/memory/block_pool.h"
+#include "core/memory/counted_heap.h"
+#include "core/memory/memory_budget.h"
 #include "ops/base/arguments.h"
 #include "ops/base/parallel.h"
 #include "ops/base/row_rules.h"
@@ -107,7 +111,19 @@ std::optional<std::vector<int64_t>> RowsThatStay(const Frame& frame, const Trans
 
 // Whether compress() reads the result (compiler/optimize/compress_where_made.cc): then it is made of column
 // groups, where that pays.
-bool MakesGroups(const Node& node) { return BooleanAttribute(node, "compressed", false); }
+bool MayMakeGroups(const Node& node) { return BooleanAttribute(node, "compressed", false); }
+
+// Bytes of a row while the codes of a column become a group: numbers of distinct cells, codes as doubles,
+// tuples of the blocks of rows, and the codes or cells of the group.
+constexpr int64_t kBytesOfCodedCell = 24;
+// Columns that a plan counts at once; a run takes as many as it has threads and room.
+constexpr int64_t kPlannedColumns = 4;
+
+int64_t ColumnsAtOnce(int64_t rows) {
+  const MemoryBudget& budget = MemoryBudget::Process();
+  const int64_t room = budget.limit() - budget.used() + BlockPool::Process().Statistics().trimmable_bytes;
+  return std::clamp<int64_t>(room / (kBytesOfCodedCell * std::max<int64_t>(1, rows)), 1, ParallelThreads());
+}
 
 const Value* EmbeddingOf(const KernelCall& call) {
   return call.node.op == "transformapply" && IsGiven(call.node, kEmbedding) ? call.inputs[kEmbedding]
@@ -143,7 +159,7 @@ struct EncodedColumns {
   std::vector<Status> outcomes;
 };
 Result<EncodedColumns> EncodeColumns(const KernelCall& call, const TransformSpec& spec, bool fit,
-                                     Format format, KnownColumns* known,
+                                     Format format, bool by_groups, KnownColumns* known,
                                      std::vector<ColumnMetadata>* metadata) {
   const Frame& frame = call.inputs[kTarget]->frame();
   const Value* const embedding = EmbeddingOf(call);
@@ -153,20 +169,24 @@ Result<EncodedColumns> EncodeColumns(const KernelCall& call, const TransformSpec
   EncodedColumns encoded;
   if (embedding != nullptr) encoded.cells.embedding = &embedding->matrix();
   encoded.cells.words.resize(spec.columns.size());
-  if (MakesGroups(call.node)) {
+  if (by_groups) {
     encoded.cells.groups.resize(spec.columns.size());
   } else {
     HEDDLE_ASSIGN_OR_RETURN(encoded.cells.codes, Matrix::Dense(frame.columns(), frame.rows()));
   }
   encoded.outcomes.resize(spec.columns.size());
-  ParallelFor(frame.columns(), 1, [&](int64_t begin, int64_t end) {
-    for (auto j = static_cast<size_t>(begin); j < static_cast<size_t>(end); ++j)
+  const int64_t at_once = by_groups ? ColumnsAtOnce(frame.rows()) : ParallelThreads();
+  std::atomic<size_t> next = 0;
+  ParallelFor(std::min(at_once, frame.columns()), 1, [&](int64_t, int64_t) {
+    for (size_t j = next++; j < spec.columns.size(); j = next++)
       if (!IsCancelled(call.context.cancelled) && (known->skipped.empty() || known->skipped[j] == 0))
         encoded.outcomes[j] = EncodeColumn(call, spec.columns[j], static_cast<int64_t>(j), fit, format,
                                            known->distinct.empty() ? nullptr : &known->distinct[j],
                                            &(*metadata)[j], &encoded.cells);
   });
   if (IsCancelled(call.context.cancelled)) return Cancelled("cancelled");
+  for (const Status& outcome : encoded.outcomes)
+    if (outcome.code() == StatusCode::kResourceExhausted) return outcome;
   return encoded;
 }
 
@@ -184,23 +204,59 @@ Result<Matrix> AssembleRows(const KernelCall& call, const TransformSpec& spec,
   HEDDLE_ASSIGN_OR_RETURN(Matrix groups, AssembleGroups(cells, layout, frame.rows(), rows, call.context));
   CompressionRecord record{.place = PlaceOf(call.node)};
   record.why_not = WhyByCells(groups, call.total_rows, format, call.node.FindAttribute("reads"), &record.plain_bytes);
+  Result<Matrix> result = record.why_not.empty() ? groups
+                          : format == Format::kSparse ? AsSparse(groups)
+                                                      : AsDense(groups);
+  // Without room for the cells they stay as they are.
+  if (result.status().code() == StatusCode::kResourceExhausted) {
+    record.why_not.clear();
+    result = groups;
+  }
   if (record.why_not.empty()) {
     record.bytes = groups.groups().bytes();
     record.groups = GroupsText(groups.groups());
     record.ns = SystemClock().MonotonicNs() - begin_ns;
   }
   CompressionRecords::Process().Add(call.context.fused, record);
-  if (record.why_not.empty()) return groups;
-  return format == Format::kSparse ? AsSparse(groups) : AsDense(groups);
+  return result;
+}
+
+// encode(by_groups, metadata), where it pays by column groups, and without room for these by cells.
+// `metadata`: those that are there, then those that encode() has made of them.
+template <typename Encode>
+auto EncodeInRoom(const KernelCall& call, const TransformSpec& spec, Format format,
+                  std::vector<ColumnMetadata>* metadata, const Encode& encode)
+    -> decltype(encode(true, metadata)) {
+  if (!MayMakeGroups(call.node)) return encode(false, metadata);
+  CompressionRecord record{.place = PlaceOf(call.node)};
+  const int64_t rows = std::max(call.total_rows, call.inputs[kTarget]->frame().rows());
+  const int64_t columns =
+      spec.HasOneColumnEach() ? static_cast<int64_t>(spec.columns.size()) : kUnknown;
+  record.why_not = WhyNoGroups({rows, columns}, format, call.node.FindAttribute("reads"));
+  if (record.why_not.empty()) {
+    std::vector<ColumnMetadata> made = *metadata;
+    auto encoded = WithinMemory(call.node.op, [&] { return encode(true, &made); });
+    if (encoded.status().code() != StatusCode::kResourceExhausted) {
+      *metadata = std::move(made);
+      return encoded;
+    }
+    record.why_not = "there is no memory for the groups";
+  }
+  CompressionRecords::Process().Add(call.context.fused, record);
+  return encode(false, metadata);
 }
 
 Result<Matrix> EncodeFrame(const KernelCall& call, const TransformSpec& spec, bool fit, Format format,
                            std::vector<ColumnMetadata>* metadata) {
-  KnownColumns known;
-  HEDDLE_ASSIGN_OR_RETURN(const EncodedColumns encoded,
-                          EncodeColumns(call, spec, fit, format, &known, metadata));
-  for (const Status& outcome : encoded.outcomes) HEDDLE_RETURN_IF_ERROR(outcome);
-  return AssembleRows(call, spec, *metadata, encoded.cells, format);
+  return EncodeInRoom(
+      call, spec, format, metadata,
+      [&](bool by_groups, std::vector<ColumnMetadata>* made) -> Result<Matrix> {
+        KnownColumns known;
+        HEDDLE_ASSIGN_OR_RETURN(const EncodedColumns encoded,
+                                EncodeColumns(call, spec, fit, format, by_groups, &known, made));
+        for (const Status& outcome : encoded.outcomes) HEDDLE_RETURN_IF_ERROR(outcome);
+        return AssembleRows(call, spec, *made, encoded.cells, format);
+      });
 }
 
 Status RunEncode(const KernelCall& call, std::span<Value> results) {
@@ -250,10 +306,18 @@ constexpr StagedForm kApplyStaged = {.stages = kReportingStages,
                                      .applies = IsSized,
                                      .run = RunApplyStage};
 
-// Codes of all columns, or of one at a time, and the numbers of the distinct cells of one.
+// Codes of all columns, and the numbers of the distinct cells of one. Of groups: what becomes a group of a few
+// columns, and the codes of all of them, of which the plan knows nothing where the result is sparse.
 double EncodeWorkingBytes(const Node& node, std::span<const ValueInfo> inputs) {
   const Shape& target = inputs[kTarget].shape;
-  if (MakesGroups(node)) return 12 * static_cast<double>(target.rows);
+  const bool is_sparse = ResultsOf(node)[0].format == Format::kSparse;
+  const Scalar* const reads = node.FindAttribute("reads");
+  if (MayMakeGroups(node) && WhyNoGroups({kUnknown, kUnknown}, ResultsOf(node)[0].format, reads).empty()) {
+    constexpr int64_t kBytesOfCode = 2;
+    return static_cast<double>(target.rows) *
+           static_cast<double>(kBytesOfCodedCell * std::min(kPlannedColumns, target.columns) +
+                               (is_sparse ? kBytesOfCode * target.columns : 0));
+  }
   return static_cast<double>(target.rows) * (8 * static_cast<double>(target.columns) + 4);
 }
 
@@ -296,11 +360,13 @@ Status EncodedColumn::Find(const std::atomic<bool>* cancelled) {
   return OkStatus();
 }
 
-Result<EncodedRows> EncodeRows(const KernelCall& call, const TransformSpec& spec, KnownColumns known,
-                               Format format, std::vector<ColumnMetadata>* metadata) {
+namespace {
+
+Result<EncodedRows> EncodeRowsAs(const KernelCall& call, const TransformSpec& spec, Format format,
+                                 bool by_groups, KnownColumns* known, std::vector<ColumnMetadata>* metadata) {
   const Frame& frame = call.inputs[kTarget]->frame();
   HEDDLE_ASSIGN_OR_RETURN(const EncodedColumns encoded,
-                          EncodeColumns(call, spec, /*fit=*/false, format, &known, metadata));
+                          EncodeColumns(call, spec, /*fit=*/false, format, by_groups, known, metadata));
   EncodedRows rows{.matrix = Value(Frame())};
   for (size_t j = 0; j < encoded.outcomes.size(); ++j) {
     if (encoded.outcomes[j].ok()) continue;
@@ -310,11 +376,21 @@ Result<EncodedRows> EncodeRows(const KernelCall& call, const TransformSpec& spec
     const bool is_of_cells = !NumbersOf(of_frame.input(), numbers).ok();
     rows.failures.push_back({column, is_of_cells ? 0 : 1, encoded.outcomes[j]});
   }
-  const bool skips = std::find(known.skipped.begin(), known.skipped.end(), 1) != known.skipped.end();
+  const bool skips = std::find(known->skipped.begin(), known->skipped.end(), 1) != known->skipped.end();
   if (skips || !rows.failures.empty()) return rows;
   HEDDLE_ASSIGN_OR_RETURN(Matrix matrix, AssembleRows(call, spec, *metadata, encoded.cells, format));
   rows.matrix = Value(std::move(matrix));
   return rows;
+}
+
+}  // namespace
+
+Result<EncodedRows> EncodeRows(const KernelCall& call, const TransformSpec& spec, KnownColumns known,
+                               Format format, std::vector<ColumnMetadata>* metadata) {
+  return EncodeInRoom(call, spec, format, metadata,
+                      [&](bool by_groups, std::vector<ColumnMetadata>* made) {
+                        return EncodeRowsAs(call, spec, format, by_groups, &known, made);
+                      });
 }
 
 /// [X, M] = transformencode(target=F, spec=text): the cells of a frame as numbers, and how they were made.

@@ -131,6 +131,13 @@ Result<Matrix> AssembleGroups(const EncodedCells& cells, const EncodedLayout& la
   return GatherGroupRows(all, *rows, context);
 }
 
+std::string WhyNoGroups(const Shape& whole, Format format, const Scalar* reads) {
+  // Memory is saved, time is not.
+  if (format == Format::kSparse)
+    return reads == nullptr ? std::string() : "rows of few entries are read as fast as they are";
+  return whole.IsKnown() ? WhyTooSmall(KnownBytes(ValueInfo::OfMatrix(whole)), reads) : std::string();
+}
+
 std::string WhyByCells(const Matrix& encoded, int64_t whole_rows, Format format, const Scalar* reads,
                        int64_t* plain_bytes) {
   const ColumnGroups& groups = encoded.groups();
@@ -142,8 +149,6 @@ std::string WhyByCells(const Matrix& encoded, int64_t whole_rows, Format format,
     if (std::any_of(groups.groups.begin(), groups.groups.end(),
                     [](const ColumnGroup& group) { return group.encoding == Encoding::kUncompressed; }))
       return "a column has more codes than rows pay for";
-    // Memory is saved, time is not.
-    if (reads != nullptr) return "rows of few entries are read as fast as they are";
   } else {
     *plain_bytes = encoded.cells() * static_cast<int64_t>(sizeof(double));
   }

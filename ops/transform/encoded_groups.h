@@ -21,6 +21,9 @@ Result<ColumnGroup> GroupOfCodes(Matrix codes, Format format, const KernelContex
 Result<Matrix> AssembleGroups(const EncodedCells& cells, const EncodedLayout& layout, int64_t frame_rows,
                               const std::optional<std::vector<int64_t>>& rows, const KernelContext& context);
 
+/// Why an encoded matrix of that shape (rows of all ranks together; columns may be unknown) and format is
+/// made of cells at once; "" where groups are made, of which WhyByCells() then tells.
+std::string WhyNoGroups(const Shape& whole, Format format, const Scalar* reads);
 /// Why a matrix of that format, of which these are some of `whole_rows`, is better stored by its cells; ""
 /// where it is not. `reads`: how often it will be read, if somebody knows. `plain_bytes` becomes what its
 /// cells would take.

@@ -86,11 +86,11 @@ def _engine_of(*options):
 
 
 def engine(*, library=None, memory=None, threads=None, fusion=None, seed=None, precision="double", cpu=None,
-           directory=None, recorded=False, spill_folder=None, compress=None):
+           directory=None, recorded=False, spill_folder=None, compress=None, devices=None):
     """The engine with these options; the same for the same options."""
     if precision not in ("double", "single"):
         raise UsageError(f"precision is 'double' or 'single', not {precision!r}")
-    for option, value in (("fusion", fusion), ("cpu", cpu), ("compress", compress)):
+    for option, value in (("fusion", fusion), ("cpu", cpu), ("compress", compress), ("devices", devices)):
         if value is not None and not isinstance(value, str):
             raise UsageError(f"{option} is a text, not {value!r}")
     folder = folder_of(directory)
@@ -100,6 +100,7 @@ def engine(*, library=None, memory=None, threads=None, fusion=None, seed=None, p
         "memory": memory_bytes(memory) if memory is not None else None,
         "threads": whole_number("threads", threads, 1, _MOST_THREADS), "fusion": fusion,
         "seed": whole_number("seed", seed, -2**63, 2**63 - 1), "cpu": cpu, "compress": compress,
+        "devices": devices,
         "single_precision": precision == "single",
         "recorded_events": _MOST_EVENTS if recorded else None,
         "spill_folder": folder_of(spill_folder, "spill_folder") if spill_folder is not None else None,
@@ -264,7 +265,8 @@ def run(script: Script, inputs: Mapping[str, Any] | None = None, outputs: str | 
         memory: int | str | None = None, threads: int | None = None, fusion: str | None = None, seed: int | None = None,
         precision: str = "double", cpu: str | None = None, directory: str | os.PathLike[str] | None = None,
         report: str | os.PathLike[str] | None = None, trace: str | os.PathLike[str] | None = None,
-        spill_folder: str | os.PathLike[str] | None = None, compress: str | None = None) -> Results:
+        spill_folder: str | os.PathLike[str] | None = None, compress: str | None = None,
+        devices: str | None = None) -> Results:
     """Runs a DML script in this process.
 
     script: the text, or the path of a file that ends in .dml.
@@ -277,6 +279,8 @@ def run(script: Script, inputs: Mapping[str, Any] | None = None, outputs: str | 
     spill_folder: where rows go that memory has no room for; the folder of temporary files without it.
     threads: all cores without it. precision: "double" or "single". directory: where relative paths begin.
     compress: "auto" stores what loops read by groups of columns where that pays, with the same results; "off" without it.
+    devices: "auto" computes on the fastest device of this machine what is faster there, "opencl:0" all that this device
+        can run, with the same results; "cpu" without it (docs/devices.md).
     report: a page that says what took the time is written there; trace: all events, for Perfetto (docs/report.md).
 
     >>> import heddle
@@ -290,7 +294,7 @@ def run(script: Script, inputs: Mapping[str, Any] | None = None, outputs: str | 
                      for option, path in (("report", report), ("trace", trace)))
     with_options = engine(library=library, memory=memory, threads=threads, fusion=fusion, seed=seed,
                           precision=precision, cpu=cpu, directory=directory, recorded=report is not None or trace is not None,
-                          spill_folder=spill_folder, compress=compress)
+                          spill_folder=spill_folder, compress=compress, devices=devices)
     for path in (report, trace):
         if path is not None:
             check_writable(path)

@@ -93,6 +93,13 @@ bool OptionsOf(PyObject* dict, engine::EngineOptions* options) {
       if (!status.ok()) Raise(status);
       return status.ok();
     }
+    if (name == "devices") {
+      std::string devices;
+      if (!TextOf(value, &devices)) return false;
+      const Status status = engine::SetDevices(devices, &session);
+      if (!status.ok()) Raise(status);
+      return status.ok();
+    }
     if (name == "spill_folder") return PathOf(value, &session.spill_folder);
     if (name == "single_precision") {
       session.element_type = PyObject_IsTrue(value) == 1 ? ElementType::kFloat32 : ElementType::kFloat64;

@@ -85,6 +85,15 @@ def test_options():
     numpy.testing.assert_allclose(single, one.B, rtol=1e-5)
 
 
+def test_devices_have_the_bytes_of_the_processor():
+    script = "B = matrix(0, 3, 1)\nfor (i in 1:3) { B = B + t(X) %*% (X[,1] - X %*% B) * 0.01 }\ns = sum(exp(X))"
+    X = numpy.random.default_rng(1).random((500, 3))
+    here = heddle.run(script, {"X": X}, ["B", "s"])
+    for devices in ("auto", "opencl:0"):  # Without such a device the processor computes.
+        there = heddle.run(script, {"X": X}, ["B", "s"], devices=devices)
+        assert there.B.tobytes() == here.B.tobytes() and there.s == here.s
+
+
 @pytest.mark.parametrize("options, message", [
     ({"memory": "much"}, 'memory takes bytes or a text like "2g"'),
     ({"threads": 0}, "threads is a whole number of at least 1, not 0"),
@@ -92,6 +101,7 @@ def test_options():
     ({"fusion": "some"}, "fusion takes off, all, no-redundancy or cost, not 'some'"),
     ({"cpu": "sse"}, "cpu takes auto, avx2 or avx512, not 'sse'"),
     ({"compress": "on"}, "compress takes auto or off, not 'on'"),
+    ({"devices": "gpu"}, "devices takes cpu, auto, or opencl:0 to opencl:127, not 'gpu'"),
 ])
 def test_options_that_are_none(options, message):
     with pytest.raises(heddle.UsageError, match=message.replace("(", r"\(")) as error:

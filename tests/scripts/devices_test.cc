@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 #include <link.h>
 
+#include <cstdio>
 #include <nlohmann/json.hpp>
 #include <set>
 
@@ -71,6 +72,41 @@ TEST(DevicesTest, AMissingDeviceIsTheProcessor) {
   EXPECT_EQ(finished.output, Heddle({"run", "-e", "print(sum(rand(rows=300, cols=30, seed=1)))"}).output);
   EXPECT_NE(finished.errors.find("the processor computes in place of a device"), std::string::npos)
       << finished.errors;
+}
+
+// A loop on a device reads what it had copied before, in blocks of its own, and leaves its values there.
+TEST(DevicesTest, VariablesStayOnADevice) {
+  if (!HasDevice()) GTEST_SKIP() << "this machine has no OpenCL device";
+  const std::string script =
+      "X = rand(rows=3000, cols=10, seed=1); w = matrix(0.5, 10, 1); L = list(w)\n"
+      "for (i in 1:4) { w = w - 0.0001 * (t(X) %*% (X %*% w)); if (i == 2) L = append(L, w) }\n"
+      "X[2, ] = t(w); print(sum(X)); print(sum(as.matrix(L[2]))); print(toString(w))";
+  const Finished here = Heddle({"run", "-e", script});
+  const Finished there = Heddle({"run", "--devices", "opencl:0", "-stats", "-e", script});
+  EXPECT_EQ(there.code, 0) << there.errors;
+  EXPECT_EQ(there.output.substr(0, here.output.size()), here.output);
+  // X once, with its 3000 rows, and few of w: not in each round.
+  const std::string all = there.output + there.errors;
+  const size_t line = all.find("\nvariable.transfer ");
+  ASSERT_NE(line, std::string::npos) << all;
+  long long count = 0, rows = 0;
+  double ms = 0;
+  ASSERT_EQ(std::sscanf(all.c_str() + line, "\nvariable.transfer %lld %lf %lld", &count, &ms, &rows), 3) << all;
+  EXPECT_GE(rows, 3000) << all;
+  EXPECT_LT(rows, 3200) << all;
+}
+
+TEST(DevicesTest, ExplainTellsWhereOperatorsRun) {
+  const Finished finished =
+      Heddle({"explain", "--level", "placement", "--devices", "opencl:0", "-e",
+              "X = rand(rows=3000, cols=10, seed=1)\nprint(sum(exp(X)))\nprint(toString(t(X)))"});
+  EXPECT_EQ(finished.code, 0) << finished.errors;
+  if (HasDevice())
+    for (const char* const text : {"line 1 rand 3000x10: on the processor, no kernel: rand\n",
+                                   "copies rand 3000x10 to opencl:0\n", ": on opencl:0\n"})
+      EXPECT_NE(finished.output.find(text), std::string::npos) << finished.output;
+  else
+    EXPECT_EQ(finished.output, "the processor computes everything\n");
 }
 
 TEST(DevicesTest, AreListed) {

@@ -13,7 +13,10 @@ std::string PrintNode(const RegionNode& node, const std::string& a, const std::s
   return (node.drops_negative_zero ? value + Zero() : value).name;
 }
 
-std::string StartOf(simd::Fold fold) { return StartOfFold(fold).name; }
+std::string StartOf(simd::Fold fold) {
+  const Printer printer("", "");
+  return StartOfFold(fold).name;
+}
 
 std::string PrintFold(simd::Fold fold, const std::string& accumulator, const std::string& x) {
   return FoldOf(fold, {accumulator}, {x}).name;

@@ -13,7 +13,7 @@ namespace heddle::ops::printed {
 /// number.
 std::string PrintNode(const RegionNode& node, const std::string& a, const std::string& b,
                       const std::string& c);
-/// A number to start a fold with, and the fold of one more cell into it.
+/// A number to start a fold with, and the fold of one more cell into it, or of eight cells into eight.
 std::string StartOf(simd::Fold fold);
 std::string PrintFold(simd::Fold fold, const std::string& accumulator, const std::string& x);
 

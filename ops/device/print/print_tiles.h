@@ -13,12 +13,13 @@ namespace heddle::ops {
 /// What a kernel may take of a device.
 struct TileLimits {
   int64_t local_bytes = 32 << 10;  ///< Of a work-group.
-  int64_t group_size = 128;        ///< Work-items of a group; a multiple of 8.
+  /// Work-items of a group: a multiple of 8; or 1, for devices whose compiler vectorizes loops: processors.
+  int64_t group_size = 128;
 };
 
 /// A tile program as one kernel in OpenCL C. A work-group computes *tasks*, runs of rows that are whole
 /// leaves of every reduction, tile by tile and step by step; its work-items share the cells of a step, and
-/// meet at a barrier behind it. Each lane, chain and column of a reduction belongs to one work-item, so that
+/// meet at a barrier behind it; a group of one work-item has no barriers. Each lane, chain and column of a reduction belongs to one work-item, so that
 /// its order is that of docs/numerics.md.
 ///
 /// Arguments, in this order: rows and tasks (long); for each input of `inputs` its cells and the first of

@@ -46,11 +46,21 @@ inline Integers DefineIntegers(const std::string& expression) {
   return {Printer::Current().Define("ulong", expression)};
 }
 
-inline Vector Broadcast(double x) { return {LiteralOf(x), x}; }
+/// "as_double(x)"; "(double8)(x)".
+inline std::string Converted(const char* to, const std::string& x) {
+  return Printer::Current().Widened(to) + "(" + x + ")";
+}
+inline std::string OfEachLane(const char* type, const std::string& x) {
+  const std::string widened = Printer::Current().Widened(type);
+  return widened == type ? x : "(" + widened + ")(" + x + ")";
+}
+inline Vector Broadcast(double x) { return {OfEachLane("double", LiteralOf(x)), x}; }
 inline Vector Zero() { return Broadcast(0.0); }
-inline Integers BroadcastInteger(int64_t x) { return {std::to_string(static_cast<uint64_t>(x)) + "UL"}; }
-inline Integers BitsOf(const Vector& a) { return DefineIntegers("as_ulong(" + a.name + ")"); }
-inline Vector OfBits(const Integers& a) { return DefineDouble("as_double(" + a.name + ")"); }
+inline Integers BroadcastInteger(int64_t x) { 
+  return {OfEachLane("ulong", std::to_string(static_cast<uint64_t>(x)) + "UL")};
+}
+inline Integers BitsOf(const Vector& a) { return DefineIntegers(Converted("as_ulong", a.name)); }
+inline Vector OfBits(const Integers& a) { return DefineDouble(Converted("as_double", a.name)); }
 
 #define HEDDLE_PRINT_BINARY(Type, Operand, Define, Name, symbol) \
   inline Type Name(const Operand& a, const Operand& b) { return Define(a.name + " " #symbol " " + b.name); }

@@ -16,8 +16,11 @@ thread_local Printer* current = nullptr;
 
 }  // namespace
 
-Printer::Printer(std::string prefix, std::string indent)
-    : prefix_(std::move(prefix)), indent_(std::move(indent)), outer_(std::exchange(current, this)) {}
+Printer::Printer(std::string prefix, std::string indent, bool eights)
+    : prefix_(std::move(prefix)),
+      indent_(std::move(indent)),
+      eights_(eights),
+      outer_(std::exchange(current, this)) {}
 
 Printer::~Printer() { current = outer_; }
 
@@ -26,11 +29,16 @@ Printer& Printer::Current() {
   return *current;
 }
 
+std::string Printer::Widened(std::string_view name) const {
+  if (!eights_) return std::string(name);
+  return name == "int" ? "long8" : std::string(name) + "8";
+}
+
 std::string Printer::Define(std::string_view type, const std::string& expression) {
   const auto [place, is_new] = defined_.try_emplace({std::string(type), expression});
   if (is_new) {
     place->second = NewName();
-    text_ += fmt::format("{}const {} {} = {};\n", indent_, type, place->second, expression);
+    text_ += fmt::format("{}const {} {} = {};\n", indent_, Widened(type), place->second, expression);
   }
   return place->second;
 }

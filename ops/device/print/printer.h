@@ -13,8 +13,9 @@ namespace heddle::ops::printed {
 /// printed_vector.h write on its thread.
 class Printer {
  public:
-  /// Names of values begin with `prefix`; lines with `indent`.
-  Printer(std::string prefix, std::string indent);
+  /// Names of values begin with `prefix`; lines with `indent`. `eights`: values are vectors of eight lanes
+  /// (double8; masks are long8), which some functions of printed_vector.h know: those of folds.
+  Printer(std::string prefix, std::string indent, bool eights = false);
   ~Printer();
   Printer(const Printer&) = delete;
   Printer& operator=(const Printer&) = delete;
@@ -22,6 +23,8 @@ class Printer {
 
   /// The name of a value of `type` that is `expression`.
   std::string Define(std::string_view type, const std::string& expression);
+  /// The name of a type or conversion of this printer's values: "as_double", or "as_double8".
+  std::string Widened(std::string_view name) const;
   /// A line as it is; nothing before it and behind it counts as the same.
   void Line(std::string_view line);
   /// A name that nothing else has.
@@ -30,13 +33,14 @@ class Printer {
 
  private:
   const std::string prefix_, indent_;
+  const bool eights_;
   Printer* const outer_;
   int count_ = 0;
   std::string text_;
   std::map<std::pair<std::string, std::string>, std::string, std::less<>> defined_;
 };
 
-/// Numbers as literals that are these very numbers.
+/// Numbers as literals that are these very numbers; no vectors.
 std::string LiteralOf(double x);
 std::string LiteralOf(float x);
 

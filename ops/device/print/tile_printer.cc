@@ -8,6 +8,7 @@
 #include "ops/aggregate/wide_sums.h"
 #include "ops/device/print/prelude.h"
 #include "ops/product/matmul.h"
+#include "ops/simd/product/gemm.h"
 
 namespace heddle::ops {
 
@@ -27,10 +28,6 @@ Status TilePrinter::Check() const {
     return Unimplemented("on a device: values along the entries of a CSR matrix");
   if (program_.cut_columns > 0 || program_.phases > 1 || program_.chunks > 1 || program_.saved_arrays > 0)
     return Unimplemented("on a device: rows longer than a column chunk");
-  for (const TileRoot& root : program_.roots) {
-    if (root.kind == TileRoot::Kind::kMoments) return Unimplemented("on a device: {}", NameOf(root.node));
-    if (AddsSingles(program_, root)) return Unimplemented("on a device: products of floats");
-  }
   for (const Step& step : program_.steps) HEDDLE_RETURN_IF_ERROR(CheckStep(step));
   return OkStatus();
 }
@@ -45,13 +42,9 @@ Status TilePrinter::CheckStep(const Step& step) const {
     case Step::Kind::kCopy: break;
     case Step::Kind::kFoldRows:
       if (step.index >= 0) return Unimplemented("on a device: rows of a CSR matrix");
-      if (IsSpread(step.aggregate) || step.aggregate == AggregateKind::kIndexMax ||
-          step.aggregate == AggregateKind::kIndexMin)
-        return Unimplemented("on a device: {}", NameOf(step.node));
       break;
     case Step::Kind::kMultiply:
       if (step.index >= 0) return Unimplemented("on a device: rows of a CSR matrix");
-      if (MultipliesSingles(program_, step)) return Unimplemented("on a device: products of floats");
       break;
     case Step::Kind::kRoot:
       if (step.right >= 0) return Unimplemented("on a device: rows of a CSR matrix");
@@ -60,8 +53,6 @@ Status TilePrinter::CheckStep(const Step& step) const {
   }
   return OkStatus();
 }
-
-std::string_view TilePrinter::NameOf(NodeId node) const { return program_.fused.body[node].op; }
 
 const ValueInfo& TilePrinter::InfoOfInput(int input) const {
   return program_.fused.body[program_.roles.variables[static_cast<size_t>(input)]].info;
@@ -102,12 +93,29 @@ void TilePrinter::ChooseRows() {
     most_height = std::max(most_height, root.height);
   }
   const int64_t room = limits_.local_bytes / 8 - limits_.group_size;
-  const int64_t fitting = columns == 0 ? kMostTileRows : room / columns;
-  tile_rows_ = FloorPowerOfTwo(std::clamp<int64_t>(fitting, kLanes, kMostTileRows));
+  int64_t most_rows = kMostTileRows;
+  if (is_alone_) {
+    int64_t widest = 1;
+    for (const Step& step : program_.steps) widest = std::max(widest, step.columns);
+    most_rows = std::clamp<int64_t>(kMostCellsAlone / widest, kMostTileRows, kMostRowsAlone);
+    for (const TileRoot& root : program_.roots)
+      if (AddsSingles(program_, root)) most_rows = kSingleBlock;
+  }
+  const int64_t fitting = columns == 0 ? most_rows : room / columns;
+  tile_rows_ = FloorPowerOfTwo(std::clamp<int64_t>(fitting, kLanes, most_rows));
   if (least_height > 0) tile_rows_ = std::min(tile_rows_, least_height);
   is_local_ = tile_rows_ * columns <= room;
   printed_.scratch_doubles = is_local_ ? 0 : tile_rows_ * columns;
+  for (size_t r = 0; r < program_.roots.size(); ++r)
+    if (HasOpenChains(program_.roots[r])) {
+      chain_places_[r] = printed_.scratch_doubles;
+      printed_.scratch_doubles += program_.roots[r].width;
+    }
   printed_.task_rows = most_height > 0 ? most_height : tile_rows_;
+}
+
+bool TilePrinter::HasOpenChains(const TileRoot& root) const {
+  return AddsSingles(program_, root) && tile_rows_ < kSingleBlock;
 }
 
 bool TilePrinter::FoldsOutput(const Step& step, size_t o) const {
@@ -150,12 +158,17 @@ void TilePrinter::PrintHead() {
   for (size_t r = 0; r < program_.roots.size(); ++r)
     parameters.push_back(fmt::format("__global double* restrict root{}", r));
   parameters.emplace_back("__global int* flags");
-  if (!is_local_) parameters.emplace_back("__global double* scratch");
+  if (printed_.scratch_doubles > 0) parameters.emplace_back("__global double* scratch");
   text_ += fmt::format("__kernel __attribute__((reqd_work_group_size({}, 1, 1)))\nvoid {}(",
                        limits_.group_size, printed_.name);
   for (size_t i = 0; i < parameters.size(); ++i) text_ += (i == 0 ? "" : ",\n    ") + parameters[i];
-  text_ += ") {\n  const int item = (int)get_local_id(0);\n";
-  text_ += fmt::format("  __local double lanes[{}];\n", limits_.group_size);
+  text_ += ") {\n";
+  if (!is_alone_) {
+    text_ += "  const int item = (int)get_local_id(0);\n";
+    text_ += fmt::format("  __local double lanes[{}];\n", limits_.group_size);
+    if (std::any_of(program_.steps.begin(), program_.steps.end(), FindsPlaces))
+      text_ += fmt::format("  __local int places[{}];\n", limits_.group_size);
+  }
   int64_t offset = 0;
   for (size_t b = 0; b < buffer_columns_.size(); ++b) {
     const int64_t cells = tile_rows_ * buffer_columns_[b];
@@ -165,13 +178,19 @@ void TilePrinter::PrintHead() {
                                b, printed_.scratch_doubles, offset);
     offset += cells;
   }
+  for (const auto& [r, place] : chain_places_)
+    text_ += fmt::format(
+        "  __global double* const chains{} = scratch + (long)get_group_id(0) * {} + {};\n", r,
+        printed_.scratch_doubles, place);
 }
 
 void TilePrinter::Line(int depth, std::string_view line) {
   text_ += std::string(static_cast<size_t>(2 * depth), ' ') + std::string(line) + "\n";
 }
 
-void TilePrinter::Barrier() { Line(3, "barrier(CLK_LOCAL_MEM_FENCE | CLK_GLOBAL_MEM_FENCE);"); }
+void TilePrinter::Barrier() {
+  if (!is_alone_) Line(3, "barrier(CLK_LOCAL_MEM_FENCE | CLK_GLOBAL_MEM_FENCE);");
+}
 
 void TilePrinter::PrintTasks() {
   Line(1, "for (long task = (long)get_group_id(0); task < tasks; task += (long)get_num_groups(0)) {");
@@ -179,38 +198,33 @@ void TilePrinter::PrintTasks() {
   Line(2, fmt::format("for (long row = task * {}; row < task_end; row += {}) {{", printed_.task_rows,
                       tile_rows_));
   Line(3, fmt::format("const int n = (int)min((long){}, task_end - row);", tile_rows_));
+  for (size_t r = 0; r < program_.roots.size(); ++r)
+    Line(3, fmt::format("__global double* const sum{0} = root{0} + row / {1} * {2};", r,
+                        program_.roots[r].height, program_.roots[r].width));
   for (size_t r = 0; r < program_.roots.size(); ++r) PrintStartOfLeaf(r);
   for (const Step& step : program_.steps) PrintStep(step);
+  for (size_t r = 0; r < program_.roots.size(); ++r)
+    if (program_.roots[r].kind == TileRoot::Kind::kMoments) PrintMoments(r);
   Line(2, "}");
   Line(1, "}");
   text_ += "}\n";
 }
 
-std::string TilePrinter::PayloadOf(size_t r) const {
-  const TileRoot& root = program_.roots[r];
-  return fmt::format("root{}[row / {} * {} + p]", r, root.height, root.width);
-}
-
 std::string TilePrinter::EachTogether(std::string_view item, const std::string& count) const {
+  if (is_alone_) return fmt::format("for (int {0} = 0; {0} < {1}; ++{0}) {{", item, count);
   return fmt::format("for (int from = 0; from < {}; from += {}) {{ const int {} = from + item;", count,
                      limits_.group_size, item);
 }
 
-void TilePrinter::PrintLaneLoop(int64_t columns) {
-  Line(4, fmt::format("for (int eight = 0; eight < {}; eight += 8) {{ const int j = eight + lane;", columns));
-  Line(5, fmt::format("if (is_mine && j < {}) {{", columns));
-}
-
 std::string TilePrinter::Each(std::string_view item, const std::string& count) const {
-  return fmt::format(
-      "for (int from = 0; from < {}; from += {}) {{ const int {} = from + item; if ({} < {}) {{", count,
-      limits_.group_size, item, item, count);
+  return EachTogether(item, count) + (is_alone_ ? " {" : fmt::format(" if ({} < {}) {{", item, count));
 }
 
 std::string TilePrinter::EachPlace(int64_t count) const { return Each("p", std::to_string(count)); }
 
 void TilePrinter::PrintStartOfLeaf(size_t r) {
   const TileRoot& root = program_.roots[r];
+  if (root.kind == TileRoot::Kind::kMoments) return;
   const bool adds = root.kind == TileRoot::Kind::kLanes || root.kind == TileRoot::Kind::kVectors ||
                     root.kind == TileRoot::Kind::kProduct;
   Line(3, fmt::format("if (row % {} == 0) {{", root.height));
@@ -231,8 +245,8 @@ void TilePrinter::PrintStep(const Step& step) {
     }
     case Step::Kind::kRound: {
       const Cells to = PlaceOf(step.to);
-      PrintEachCell(step.columns, [&] {
-        return fmt::format("{} = convert_float_rte({});", to.At("i", "j"), to.Load("i", "j"));
+      PrintCells(step.columns, [&](CellIndex& cell) {
+        Line(5, fmt::format("{} = convert_float_rte({});", to.At(cell), to.Load(cell)));
       });
       break;
     }
@@ -240,11 +254,21 @@ void TilePrinter::PrintStep(const Step& step) {
     case Step::Kind::kCopy: PrintCopy(step.columns, PlaceOf(step.from), PlaceOf(step.to)); break;
     case Step::Kind::kExpand: {
       const Cells from = PlaceOf(step.from), to = PlaceOf(step.to);
-      PrintEachCell(step.columns,
-                    [&] { return fmt::format("{} = {};", to.At("i", "j"), from.Load("i", "0")); });
+      PrintCells(step.columns, [&](CellIndex& cell) {
+        cell.needs_row = true;
+        Line(5, fmt::format("{} = {};", to.At(cell), from.Load("i", "0")));
+      });
       break;
     }
     case Step::Kind::kFoldRows:
+      if (FindsPlaces(step)) {
+        PrintPlaceOfExtreme(step);
+        break;
+      }
+      if (IsSpread(step.aggregate)) {
+        PrintSpreadOfRows(step);
+        break;
+      }
       PrintFoldRows(PlaceOf(step.from), step.columns, PlaceOf(step.to), FoldOf(step.aggregate),
                     step.aggregate == AggregateKind::kMean, AddsUp(step.aggregate) && !program_.single);
       break;
@@ -256,9 +280,8 @@ void TilePrinter::PrintStep(const Step& step) {
 }
 
 void TilePrinter::PrintCopy(int64_t columns, const Cells& from, const Cells& to) {
-  PrintEachCell(columns, [&] {
-    return to.single ? fmt::format("{} = convert_float_rte({});", to.At("i", "j"), from.Load("i", "j"))
-                     : fmt::format("{} = {};", to.At("i", "j"), from.Load("i", "j"));
+  PrintCells(columns, [&](CellIndex& cell) {
+    Line(5, fmt::format("{} = {};", to.At(cell), to.Stored(from.Load(cell))));
   });
 }
 

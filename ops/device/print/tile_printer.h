@@ -17,15 +17,34 @@
 namespace heddle::ops {
 
 /// Prints one tile program (PrintTiles). tile_printer.cc has what a kernel begins with and the loops over
-/// tasks, tiles and steps, tile_printer_steps.cc the steps.
+/// tasks, tiles and steps, tile_printer_steps.cc the steps, tile_printer_folds.cc aggregates of rows,
+/// tile_printer_roots.cc what tiles add to reductions.
+///
+/// Loops have two forms. Work-items of a group share the cells of a step; or the group has one work-item
+/// (TileLimits::group_size 1), whose plain loops the compiler of the device vectorizes.
 class TilePrinter {
  public:
-  TilePrinter(const TileProgram& program, const TileLimits& limits) : program_(program), limits_(limits) {}
+  TilePrinter(const TileProgram& program, const TileLimits& limits)
+      : program_(program), limits_(limits), is_alone_(limits.group_size == 1) {}
   Result<PrintedTiles> Print();
 
  private:
   static constexpr int64_t kLanes = 8;
   static constexpr int64_t kMostTileRows = 64;
+  // Of one work-item, whose loops should be long.
+  static constexpr int64_t kMostRowsAlone = 1024;
+  static constexpr int64_t kMostCellsAlone = 8192;
+  // Rows that a work-item which is alone adds to places of a payload at once, so that it loads and stores
+  // them less often.
+  static constexpr int64_t kRowsAtOnce = 8;
+  // Columns of which it has chains of floats at once.
+  static constexpr int64_t kStripColumns = 64;
+
+  /// A cell of a tile as a loop over cells names it: row `i`, column `j`, place `c` of rows without gaps.
+  struct CellIndex {
+    int64_t columns = 0;
+    bool needs_row = false, needs_column = false;  ///< Whether somebody has asked for `i` and `j`.
+  };
 
   /// Cells of a value as the kernel reads and writes them: cell (i, j) of a tile is `base[(i) * stride + j]`.
   struct Cells {
@@ -36,14 +55,25 @@ class TilePrinter {
       if (stride == 1) return fmt::format("{}[{}]", base, i);
       return fmt::format("{}[({}) * {} + ({})]", base, i, stride, j);
     }
-    std::string Load(std::string_view i, std::string_view j) const {
-      return single ? fmt::format("(double){}", At(i, j)) : At(i, j);
+    std::string At(CellIndex& index) const {
+      if (stride == index.columns) return fmt::format("{}[c]", base);
+      index.needs_row = index.needs_column = true;
+      return At("i", "j");
+    }
+    std::string Widened(const std::string& cell) const { return single ? "(double)" + cell : cell; }
+    std::string Load(std::string_view i, std::string_view j) const { return Widened(At(i, j)); }
+    std::string Load(CellIndex& index) const { return Widened(At(index)); }
+    /// Of cells that are floats, whatever type they are stored in.
+    std::string LoadSingle(std::string_view i, std::string_view j) const {
+      return single ? At(i, j) : fmt::format("convert_float_rte({})", At(i, j));
+    }
+    std::string Stored(const std::string& value) const {
+      return single ? fmt::format("convert_float_rte({})", value) : value;
     }
   };
 
   Status Check() const;
   Status CheckStep(const Step& step) const;
-  std::string_view NameOf(NodeId node) const;
   const ValueInfo& InfoOfInput(int input) const;
   bool IsSingleInput(int input) const;
   void FindArguments();
@@ -52,13 +82,24 @@ class TilePrinter {
   void ChooseRows();
   // Whether output `o` of a region is the fold of each row, or goes into a root.
   bool FoldsOutput(const Step& step, size_t o) const;
+  // rowIndexMax, rowIndexMin.
+  static bool FindsPlaces(const Step& step) {
+    return step.kind == Step::Kind::kFoldRows &&
+           (step.aggregate == AggregateKind::kIndexMax || step.aggregate == AggregateKind::kIndexMin);
+  }
+  // Chains of floats that go on from tile to tile.
+  bool HasOpenChains(const TileRoot& root) const;
   Cells PlaceOf(const TileRef& ref) const;
   static std::string TypeName(bool single);
   void PrintHead();
   void Line(int depth, std::string_view line);
   void Barrier();
   void PrintTasks();
-  std::string PayloadOf(size_t r) const;
+  // A place of the payload of the leaf that the tile belongs to.
+  static std::string PayloadOf(size_t r, std::string_view place = "p") {
+    return fmt::format("sum{}[{}]", r, place);
+  }
+
   // All loops take every work-item through equally many rounds, and stand in no condition that differs
   // between work-items: POCL up to 3.1 skips some of the others (findings/pocl_skips_a_loop.sh).
 
@@ -69,70 +110,172 @@ class TilePrinter {
   // The same for bodies with loops, which ask themselves whether `item` is below `count`. Ends with one
   // brace.
   std::string EachTogether(std::string_view item, const std::string& count) const;
-  // The loop of a lane over the columns `j` of a row, in PrintLanes; ends with two braces.
-  void PrintLaneLoop(int64_t columns);
+  // `condition`, where a work-item may have no part in the round.
+  std::string IfMine(std::string_view condition) const {
+    return is_alone_ ? "" : fmt::format("if ({}) ", condition);
+  }
   // Work-items over places of a payload: the same ones for the same places everywhere.
   std::string EachPlace(int64_t count) const;
   void PrintStartOfLeaf(size_t r);
   void PrintStep(const Step& step);
-  template <typename Statement>
-  void PrintEachCell(int64_t columns, Statement statement) {
-    Line(3, Each("c", fmt::format("n * {}", columns)));
-    Line(4, fmt::format("const int i = c / {}, j = c - i * {};", columns, columns));
-    Line(4, statement());
+  // Each cell of a tile of so many columns. `body` prints its statements, of cells at a CellIndex.
+  template <typename Body>
+  void PrintCells(int64_t columns, Body body) {
+    CellIndex index{.columns = columns};
+    const std::string before = std::exchange(text_, {});
+    body(index);
+    const std::string statements = std::exchange(text_, before);
+    const bool by_place = !index.needs_row && !index.needs_column;
+    if (is_alone_ && !by_place) {
+      Line(3, fmt::format("for (int i = 0; i < n; ++i) {{ for (int j = 0; j < {}; ++j) {{", columns));
+      Line(4, fmt::format("const int c = i * {} + j;", columns));
+    } else {
+      Line(3, Each("c", fmt::format("n * {}", columns)));
+      if (index.needs_row || index.needs_column) Line(4, fmt::format("const int i = c / {};", columns));
+      if (index.needs_column) Line(4, fmt::format("const int j = c - i * {};", columns));
+    }
+    text_ += statements;
     Line(3, kEndOfEach);
   }
   void PrintCopy(int64_t columns, const Cells& from, const Cells& to);
-  std::string LoadOperand(const Step& step, const RegionNode& node) const;
+  std::string LoadOperand(const Step& step, const RegionNode& node, CellIndex& index) const;
   // An input that is needed whole.
   Cells WholeOf(int input) const;
   void PrintRegion(const Step& step);
   Cells FoldedBuffer(const Step& step, size_t o) const;
-  std::string FoldStatement(int depth, simd::Fold fold, std::string_view accumulator,
-                            const std::string& x) const;
-  // The lanes of `count` rows at once, from `chain`, which adds to acc; `finish` has L of one in `l`.
-  template <typename Chain, typename Finish>
-  void PrintLanes(const std::string& count, simd::Fold fold, Chain chain, Finish finish) {
-    const int64_t at_once = limits_.group_size / kLanes;
-    Line(3, fmt::format("for (int base = 0; base < {}; base += {}) {{", count, at_once));
-    Line(4, "const int w = base + item / 8, lane = item % 8;");
-    Line(4, fmt::format("double acc = {};", printed::StartOf(fold)));
-    Line(4, fmt::format("const int is_mine = w < {};", count));
-    chain();
-    Line(5, "} }");
-    Line(4, "lanes[item] = acc;");
-    Line(4, "barrier(CLK_LOCAL_MEM_FENCE);");
-    Line(4, "if (lane == 0 && is_mine) {");
-    {
-      printed::Printer printer("l", "          ");
-      std::vector<std::string> r;
-      for (int k = 0; k < 8; ++k) r.push_back(printer.Define("double", fmt::format("lanes[item + {}]", k)));
-      const auto join = [&](const std::string& a, const std::string& b) {
-        return printed::PrintFold(fold, a, b);
-      };
-      const std::string even = join(join(r[0], r[4]), join(r[2], r[6]));
-      const std::string odd = join(join(r[1], r[5]), join(r[3], r[7]));
-      const std::string joined = join(even, odd);
-      text_ += printer.TakeText();
-      finish(joined);
-    }
+  // `eights`: of vectors.
+  std::string FoldStatement(int depth, simd::Fold fold, std::string_view accumulator, const std::string& x,
+                            bool eights = false) const;
+
+  // Eight lanes of each of `count` runs of `size` cells: cell `j` of run `w` goes to the lane j mod 8. Lanes of
+  // a run belong to eight work-items, or are a vector of one that is alone. `add(acc, load)` prints how cells
+  // are added, `finish` has L of a run, by its name.
+  template <typename Add, typename Finish>
+  void PrintLanes(const std::string& count, int64_t size, simd::Fold fold, Add add, Finish finish) {
+    BeginRuns(count);
+    PrintAccumulator("acc", printed::StartOf(fold));
+    PrintLaneLoop(std::to_string(size), size, [&](const Loader& load) { add("acc", load); });
+    ShareLanes("acc");
+    Line(4, is_alone_ ? "{" : "if (lane == 0 && is_mine) {");
+    finish(PrintJoinedLanes(fold, "acc"));
     Line(4, "}");
-    Line(4, "barrier(CLK_LOCAL_MEM_FENCE);");
-    Line(3, "}");
+    EndRuns();
   }
+  // The cells that a lane, or a vector of all eight, takes in one round. In lanes beyond the last cell of a run
+  // there is `absent`, a number that changes nothing.
+  class Loader {
+   public:
+    static Loader OfLane() { return Loader(false, "j", kLanes); }
+    static Loader OfEight(std::string column, int64_t cells) { return Loader(true, std::move(column), cells); }
+    /// Cells (i, j).
+    std::string Row(const Cells& cells, std::string_view i, const std::string& absent) const;
+    /// Cells (j, c).
+    std::string Column(const Cells& cells, std::string_view c, const std::string& absent) const;
+
+   private:
+    Loader(bool eight, std::string column, int64_t cells)
+        : eight_(eight), column_(std::move(column)), cells_(cells) {}
+    template <typename Load>
+    std::string Gather(const std::string& absent, Load load) const;
+    const bool eight_;
+    const std::string column_;  // Of the first.
+    const int64_t cells_;
+  };
+  // The squared deviations of `count` runs of `size` cells from their means; `cell(load, absent)` are cells of
+  // run w. `finish` has the sum of one run in `squares` and its mean in `mean`.
+  template <typename Cell, typename Finish>
+  void PrintDeviations(const std::string& count, const std::string& size, Cell cell, Finish finish) {
+    const int64_t cells = is_alone_ ? std::stoll(size) : 0;
+    BeginRuns(count);
+    PrintAccumulator("acc", "0.0");
+    PrintLaneLoop(size, cells, [&](const Loader& load) { Line(6, "acc = acc + " + cell(load, "0.0") + ";"); });
+    ShareLanes("acc");
+    Line(4, fmt::format("const double mean = {} / (double){};", PrintJoinedLanes(simd::Fold::kAdd, "acc"),
+                        size));
+    PrintAccumulator("squared", "0.0");
+    PrintLaneLoop(size, cells, [&](const Loader& load) {
+      Line(6, fmt::format("const {} d = {} - mean; squared = squared + d * d;",
+                          is_alone_ ? "double8" : "double", cell(load, "mean")));
+    });
+    if (!is_alone_) Line(4, "barrier(CLK_LOCAL_MEM_FENCE);");
+    ShareLanes("squared");
+    Line(4, is_alone_ ? "{" : "if (lane == 0 && is_mine) {");
+    Line(5, fmt::format("const double squares = {};", PrintJoinedLanes(simd::Fold::kAdd, "squared")));
+    finish();
+    Line(4, "}");
+    EndRuns();
+  }
+  void BeginRuns(const std::string& count);
+  void EndRuns();
+  void PrintAccumulator(const std::string& name, const std::string& start);
+  template <typename Body>
+  void PrintLaneLoop(const std::string& size, int64_t cells, Body body) {
+    if (!is_alone_) {
+      Line(4, fmt::format("for (int eight = 0; eight < {}; eight += 8) {{ const int j = eight + lane;", size));
+      Line(5, fmt::format("if (is_mine && j < {}) {{", size));
+      body(Loader::OfLane());
+      return Line(5, "} }");
+    }
+    const int64_t whole = cells / kLanes * kLanes;
+    if (whole > 0) {
+      Line(4, fmt::format("for (int j = 0; j < {}; j += 8) {{", whole));
+      body(Loader::OfEight("j", kLanes));
+      Line(4, "}");
+    }
+    if (whole == cells) return;
+    Line(4, "{");
+    body(Loader::OfEight(std::to_string(whole), cells - whole));
+    Line(4, "}");
+  }
+  void ShareLanes(const std::string& name);
+  // L of the eight lanes to which the work-item belongs, by its name.
+  std::string PrintJoinedLanes(simd::Fold fold, const std::string& name);
   void PrintFoldRows(const Cells& from, int64_t columns, const Cells& to, simd::Fold fold, bool is_mean,
                      bool must_be_finite);
+  void PrintPlaceOfExtreme(const Step& step);
+  void PrintSpreadOfRows(const Step& step);
+
+  // Adds `count` terms to sums, in their order. `loops` goes over the sums, `place` is where one of them is, and
+  // `chain(term)` prints the statements that add term number `term` to `acc`. For a work-item that is alone:
+  // it takes several terms of each sum at once.
+  template <typename Chain>
+  void PrintChainsAlone(const std::string& loops, const std::string& count, const std::string& place,
+                        Chain chain) {
+    Line(3, "{ int t = 0;");
+    for (const int64_t at_once : {kRowsAtOnce, int64_t{1}}) {
+      Line(3, fmt::format("for (; t + {0} <= {1}; t += {0})", at_once, count));
+      Line(4, loops + " {");
+      Line(4, fmt::format("double acc = {};", place));
+      for (int64_t term = 0; term < at_once; ++term) {
+        Line(4, "{");
+        chain(at_once == 1 ? std::string("t") : fmt::format("t + {}", term));
+        Line(4, "}");
+      }
+      Line(4, fmt::format("{} = acc;", place));
+      Line(4, "}");
+    }
+    Line(3, "}");
+  }
+  // colVars, colSds of the leaf that the tile ends, if it ends one.
+  void PrintMoments(size_t r);
   void PrintMultiply(const Step& step);
+  void PrintMultiplySingles(const Step& step);
   void PrintRoot(const Step& step);
+  void PrintRootAlone(size_t r, const Cells& x, const Cells& y);
+  // t(X) %*% Y in blocks of 64 rows.
+  void PrintAddSingles(const Step& step);
   // Full aggregates, and those of columns: of few columns eight chains each.
   void PrintFoldIntoRoot(size_t r, const Cells& x, int64_t columns);
+  void PrintFoldIntoRootAlone(size_t r, const Cells& x, int64_t columns);
 
   const TileProgram& program_;
   const TileLimits limits_;
+  const bool is_alone_;
   PrintedTiles printed_;
   std::string text_;
   std::vector<int64_t> buffer_columns_;  // Of the program, and of outputs of regions that are folded.
   std::map<std::pair<const Step*, size_t>, int> folded_buffers_;
+  std::map<size_t, int64_t> chain_places_;  // By root: where its open chains are in the scratch memory.
   int64_t tile_rows_ = 0;
   bool is_local_ = true;
 };

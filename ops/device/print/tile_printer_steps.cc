@@ -1,23 +1,29 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "ops/aggregate/wide_sums.h"
 #include "ops/device/print/tile_printer.h"
 #include "ops/product/matmul.h"
+#include "ops/simd/product/gemm.h"
 
 namespace heddle::ops {
 
-std::string TilePrinter::LoadOperand(const Step& step, const RegionNode& node) const {
+std::string TilePrinter::LoadOperand(const Step& step, const RegionNode& node, CellIndex& index) const {
   const RegionOperand& operand = step.operands[static_cast<size_t>(node.input)];
-  std::string_view i = "i", j = "j";
-  if (node.access == Access::kPerRow || node.access == Access::kScalar) j = "0";
-  if (node.access == Access::kPerColumn || node.access == Access::kScalar) i = "0";
+  Cells cells;
   switch (operand.from) {
-    case RegionOperand::From::kTile: return PlaceOf(operand.tile).Load(i, j);
-    case RegionOperand::From::kWhole: return WholeOf(operand.index).Load(i, j);
+    case RegionOperand::From::kTile: cells = PlaceOf(operand.tile); break;
+    case RegionOperand::From::kWhole: cells = WholeOf(operand.index); break;
     case RegionOperand::From::kRepeated:
-      return WholeOf(program_.repeated[static_cast<size_t>(operand.index)].input).Load("0", j);
-    case RegionOperand::From::kScalar: break;
+      index.needs_row = index.needs_column = true;
+      return WholeOf(program_.repeated[static_cast<size_t>(operand.index)].input).Load("0", "j");
+    case RegionOperand::From::kScalar: return fmt::format("s{}", operand.index);
   }
-  return fmt::format("s{}", operand.index);
+  switch (node.access) {
+    case Access::kPerRow: index.needs_row = true; return cells.Load("i", "0");
+    case Access::kPerColumn:
+      index.needs_row = index.needs_column = true;
+      return cells.Load("0", "j");
+    case Access::kScalar: return cells.Load("0", "0");
+    default: return cells.Load(index);
+  }
 }
 
 TilePrinter::Cells TilePrinter::WholeOf(int input) const {
@@ -27,15 +33,13 @@ TilePrinter::Cells TilePrinter::WholeOf(int input) const {
 
 void TilePrinter::PrintRegion(const Step& step) {
   const Region& region = program_.regions[static_cast<size_t>(step.index)];
-  Line(3, Each("c", fmt::format("n * {}", step.columns)));
-  Line(4, fmt::format("const int i = c / {}, j = c - i * {};", step.columns, step.columns));
-  {
+  PrintCells(step.columns, [&](CellIndex& cell) {
     printed::Printer printer("v", "        ");
     std::vector<std::string> values;
     const auto value = [&](int node) { return node < 0 ? std::string() : values[static_cast<size_t>(node)]; };
     for (const RegionNode& node : region.nodes) {
       if (node.op == RegionOp::kInput) {
-        std::string loaded = printer.Define("double", LoadOperand(step, node));
+        std::string loaded = printer.Define("double", LoadOperand(step, node, cell));
         if (node.drops_negative_zero) loaded = printer.Define("double", loaded + " + 0.0");
         values.push_back(std::move(loaded));
         continue;
@@ -44,13 +48,11 @@ void TilePrinter::PrintRegion(const Step& step) {
     }
     for (size_t o = 0; o < step.outputs.size(); ++o) {
       const Cells to = FoldsOutput(step, o) ? FoldedBuffer(step, o) : PlaceOf(step.outputs[o]);
-      const std::string& cell = values[static_cast<size_t>(region.outputs[o].node)];
-      printer.Line(to.single ? fmt::format("{} = convert_float_rte({});", to.At("i", "j"), cell)
-                             : fmt::format("{} = {};", to.At("i", "j"), cell));
+      printer.Line(fmt::format("{} = {};", to.At(cell),
+                               to.Stored(values[static_cast<size_t>(region.outputs[o].node)])));
     }
     text_ += printer.TakeText();
-  }
-  Line(3, kEndOfEach);
+  });
   for (size_t o = 0; o < step.outputs.size(); ++o) {
     if (!FoldsOutput(step, o)) continue;
     Barrier();
@@ -71,47 +73,33 @@ TilePrinter::Cells TilePrinter::FoldedBuffer(const Step& step, size_t o) const {
   return {fmt::format("b{}", buffer), buffer_columns_[static_cast<size_t>(buffer)]};
 }
 
-std::string TilePrinter::FoldStatement(int depth, simd::Fold fold, std::string_view accumulator,
-                                       const std::string& x) const {
-  const std::string indent(static_cast<size_t>(2 * depth), ' ');
-  printed::Printer printer("f", indent);
-  const std::string loaded = printer.Define("double", x);
-  const std::string folded = printed::PrintFold(fold, std::string(accumulator), loaded);
-  return printer.TakeText() + fmt::format("{}{} = {};\n", indent, accumulator, folded);
-}
-
-void TilePrinter::PrintFoldRows(const Cells& from, int64_t columns, const Cells& to, simd::Fold fold,
-                                bool is_mean, bool must_be_finite) {
-  printed_.sets_flags |= must_be_finite;
-  PrintLanes(
-      "n", fold,
-      [&] {
-        PrintLaneLoop(columns);
-        text_ += FoldStatement(6, fold, "acc", from.Load("w", "j"));
-      },
-      [&](const std::string& joined) {
-        const std::string value = is_mean ? fmt::format("{} / {}.0", joined, columns) : joined;
-        Line(5, fmt::format("const double folded = {};", value));
-        Line(5, fmt::format("{} = folded;", to.At("w", "0")));
-        if (must_be_finite) Line(5, "if (!isfinite(folded)) flags[0] = 1;");
-      });
-}
-
 void TilePrinter::PrintMultiply(const Step& step) {
+  if (MultipliesSingles(program_, step)) return PrintMultiplySingles(step);
   const Cells from = PlaceOf(step.from), to = PlaceOf(step.to), right = WholeOf(step.right);
   const int64_t k = step.columns, inner = InfoOfInput(step.right).shape.rows;
+  const std::string count = fmt::format("n * {}", k);
   if (k <= kFewColumns) {
+    const std::string i = k == 1 ? "w" : fmt::format("w / {}", k), c = k == 1 ? "0" : fmt::format("w % {}", k);
     PrintLanes(
-        fmt::format("n * {}", k), simd::Fold::kAdd,
-        [&] {
-          Line(4, fmt::format("const int i = w / {}, c = w % {};", k, k));
-          PrintLaneLoop(inner);
-          Line(6, fmt::format("acc = fma({}, {}, acc);", from.Load("i", "j"), right.Load("j", "c")));
+        count, inner, simd::Fold::kAdd,
+        [&](const std::string& acc, const Loader& load) {
+          Line(6, fmt::format("{0} = fma({1}, {2}, {0});", acc, load.Row(from, i, "0.0"),
+                              load.Column(right, c, "0.0")));
         },
-        [&](const std::string& joined) { Line(5, fmt::format("{} = {} + 0.0;", to.At("i", "c"), joined)); });
+        [&](const std::string& joined) { Line(5, fmt::format("{} = {} + 0.0;", to.At(i, c), joined)); });
     return;
   }
-  const std::string count = fmt::format("n * {}", k);
+  if (is_alone_) {
+    Line(3, "for (int i = 0; i < n; ++i) {");
+    const std::string columns = fmt::format("for (int c = 0; c < {}; ++c)", k), place = to.At("i", "c");
+    Line(4, fmt::format("{} {} = 0.0;", columns, place));
+    PrintChainsAlone(columns, std::to_string(inner), place, [&](const std::string& j) {
+      Line(5, fmt::format("acc = fma({}, {}, acc);", from.Load("i", j), right.Load(j, "c")));
+    });
+    Line(4, fmt::format("{0} {1} = {1} + 0.0;", columns, place));
+    Line(3, "}");
+    return;
+  }
   Line(3, EachTogether("w", count));
   Line(4, fmt::format("const int i = w / {}, c = w - i * {};", k, k));
   Line(4, "double acc = 0.0;");
@@ -122,65 +110,42 @@ void TilePrinter::PrintMultiply(const Step& step) {
   Line(3, "}");
 }
 
-void TilePrinter::PrintRoot(const Step& step) {
-  const auto r = static_cast<size_t>(step.index);
-  const TileRoot& root = program_.roots[r];
-  const Cells x = PlaceOf(step.from);
-  if (root.kind == TileRoot::Kind::kFull || root.kind == TileRoot::Kind::kColumns)
-    return PrintFoldIntoRoot(r, x, step.columns);
-  const Cells y = PlaceOf(step.from_right);
-  int64_t places = root.n * root.k, by = 1;
-  std::string mine;
-  switch (root.kind) {
-    case TileRoot::Kind::kLanes:
-      places *= kLanes;
-      by = kLanes;
-      break;
-    case TileRoot::Kind::kVectors:
-      places = root.padded * root.k;
-      mine = fmt::format(" && j < {}", root.n);
-      break;
-    default: mine = root.symmetric ? " && c >= j" : "";
+// The sum over blocks of 64 columns, in doubles, of chains of floats.
+void TilePrinter::PrintMultiplySingles(const Step& step) {
+  const Cells from = PlaceOf(step.from), to = PlaceOf(step.to), right = WholeOf(step.right);
+  const int64_t k = step.columns, inner = InfoOfInput(step.right).shape.rows;
+  const std::string count = fmt::format("n * {}", k);
+  const std::string blocks = fmt::format("for (int block = 0; block < {}; block += {}) {{", inner, kSingleBlock);
+  const std::string block =
+      fmt::format("for (int j = block; j < min(block + {}, {}); ++j)", kSingleBlock, inner);
+  if (is_alone_) {
+    Line(3, fmt::format("for (int i = 0; i < n; ++i) for (int strip = 0; strip < {0}; strip += {1}) {{", k,
+                        kStripColumns));
+    Line(4, fmt::format("const int width = min({}, {} - strip);", kStripColumns, k));
+    Line(4, fmt::format("double acc[{0}]; float chain[{0}];", kStripColumns));
+    Line(4, "for (int c = 0; c < width; ++c) acc[c] = 0.0;");
+    Line(4, blocks);
+    Line(5, "for (int c = 0; c < width; ++c) chain[c] = 0.0f;");
+    Line(5, block);
+    Line(6, fmt::format("for (int c = 0; c < width; ++c) chain[c] = fma({}, {}, chain[c]);",
+                        from.LoadSingle("i", "j"), right.LoadSingle("j", "strip + c")));
+    Line(5, "for (int c = 0; c < width; ++c) acc[c] = acc[c] + (double)chain[c];");
+    Line(4, "}");
+    Line(4, fmt::format("for (int c = 0; c < width; ++c) {} = acc[c];", to.At("i", "strip + c")));
+    Line(3, "}");
+    return;
   }
-  Line(3, EachTogether("p", std::to_string(places)));
-  switch (root.kind) {
-    case TileRoot::Kind::kLanes:
-      Line(4, fmt::format("const int start = p / {}, cell = p % {}, j = cell / {}, c = cell % {};",
-                          root.n * root.k, root.n * root.k, root.k, root.k));
-      break;
-    case TileRoot::Kind::kVectors:
-      Line(4, fmt::format("const int start = 0, c = p / {}, j = p % {};", root.padded, root.padded));
-      break;
-    default: Line(4, fmt::format("const int start = 0, j = p / {}, c = p % {};", root.k, root.k));
-  }
-  Line(4, fmt::format("const int is_mine = p < {}{};", places, mine));
-  Line(4, fmt::format("double acc = is_mine ? {} : 0.0;", PayloadOf(r)));
-  Line(4, fmt::format("for (int base = 0; base < n; base += {}) {{", by));
-  Line(5, "const int i = base + start;");
-  Line(5, fmt::format("if (is_mine && i < n) acc = fma({}, {}, acc);", x.Load("i", "j"), y.Load("i", "c")));
+  Line(3, EachTogether("w", count));
+  Line(4, fmt::format("const int i = w / {}, c = w - i * {};", k, k));
+  Line(4, "double acc = 0.0;");
+  Line(4, blocks);
+  Line(5, "float chain = 0.0f;");
+  Line(5, block);
+  Line(6, fmt::format("if (w < {}) chain = fma({}, {}, chain);", count, from.LoadSingle("i", "j"),
+                      right.LoadSingle("j", "c")));
+  Line(5, "acc = acc + (double)chain;");
   Line(4, "}");
-  Line(4, fmt::format("if (is_mine) {} = acc;", PayloadOf(r)));
-  Line(3, "}");
-}
-
-void TilePrinter::PrintFoldIntoRoot(size_t r, const Cells& x, int64_t columns) {
-  const TileRoot& root = program_.roots[r];
-  const simd::Fold fold = FoldOf(root.aggregate);
-  const bool by_column = root.kind == TileRoot::Kind::kColumns && root.n > kLanes;
-  const int64_t period = by_column                               ? columns
-                         : root.kind == TileRoot::Kind::kColumns ? kLanes * columns
-                                                                 : kLanes;
-  Line(3, EachTogether("p", std::to_string(period)));
-  Line(4, fmt::format("const int is_mine = p < {};", period));
-  Line(4, fmt::format("double acc = is_mine ? {} : 0.0;", PayloadOf(r)));
-  Line(4, fmt::format("for (int base = 0; base < n * {}; base += {}) {{", columns, period));
-  Line(5, "const int cell = base + p;");
-  Line(5, fmt::format("if (is_mine && cell < n * {}) {{", columns));
-  Line(6, fmt::format("const int i = cell / {}, j = cell - i * {};", columns, columns));
-  text_ += FoldStatement(6, fold, "acc", x.Load("i", "j"));
-  Line(5, "}");
-  Line(4, "}");
-  Line(4, fmt::format("if (is_mine) {} = acc;", PayloadOf(r)));
+  Line(4, fmt::format("if (w < {}) {} = acc;", count, to.At("i", "c")));
   Line(3, "}");
 }
 

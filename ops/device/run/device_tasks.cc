@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ops/device/run/device_tasks.h"
 
+#include <algorithm>
 #include <atomic>
 #include <memory>
 #include <utility>
@@ -51,7 +52,10 @@ Result<Matrix> CopyThere(const Matrix& matrix, ComputeDevice& device) {
 
 Status RunOnDeviceOrHost(Device device, const KernelSource& host, const KernelCall& call,
                          std::span<Value> results) {
-  if (ComputeDevice* const found = Find(device, call.context); found != nullptr) {
+  const bool reads_handle = std::any_of(call.inputs.begin(), call.inputs.end(), [](const Value* input) {
+    return input != nullptr && input->IsPanels();
+  });
+  if (ComputeDevice* const found = Find(device, call.context); found != nullptr && !reads_handle) {
     const Status status = RunOnDevice(*found, call, results);
     if (status.ok() || !IsOfDevice(status)) return status;
     WarnOfHost(*found, status);

@@ -1,18 +1,47 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ops/device/run/run_on_device.h"
 
+#include <algorithm>
 #include <map>
+#include <optional>
 #include <utility>
 #include <vector>
 
 #include "core/programs/fused_operator.h"
 #include "core/programs/text_format.h"
 #include "ops/base/operator.h"
+#include "ops/device/device_matrix.h"
 #include "ops/device/print/print_tiles.h"
 #include "ops/fused/fused.h"
+#include "ops/product/matmul.h"
 
 namespace heddle::ops {
 namespace {
+
+// Whether the device computes the node by kernels of its operator's own: all matrices are dense, with cells of
+// one type. Products with few columns are tile programs.
+bool HasKernels(const Node& node, std::span<const ValueInfo> inputs) {
+  const Operator* const op = node.fused != nullptr ? nullptr : FindOperator(node.op);
+  if (op == nullptr || op->run_on_device == nullptr || inputs.empty() || !inputs[0].IsMatrix()) return false;
+  if (!node.info.IsMatrix() || node.info.format != Format::kDense) return false;
+  if (op->kind == OperatorKind::kProduct && IsNarrow(inputs[1].shape.columns)) return false;
+  return std::all_of(inputs.begin(), inputs.end(), [&](const ValueInfo& input) {
+    const bool is_left_out = input.data_type == DataType::kUnknown;
+    if (is_left_out || input.IsScalar()) return true;
+    return input.IsMatrix() && input.format == Format::kDense && input.element_type == inputs[0].element_type;
+  });
+}
+
+// A call by kernels of its operator. What the host reads has its cells when the commands are done.
+class QueuedKernels : public QueuedCall {
+ public:
+  explicit QueuedKernels(bool is_read_by_host) : is_read_by_host_(is_read_by_host) {}
+  bool HasRest() const override { return is_read_by_host_; }
+  Status Finish(std::span<Value>) override { return OkStatus(); }
+
+ private:
+  const bool is_read_by_host_;
+};
 
 // A body of the operator alone. The driver is the largest of the matrices whose rows it reads.
 Result<FusedOperator> BodyOf(const Node& node, std::span<const ValueInfo> inputs) {
@@ -65,6 +94,7 @@ std::string KeyOf(const KernelCall& call) {
 }  // namespace
 
 bool StaysOnDevice(const Node& node, std::span<const ValueInfo> inputs, size_t i) {
+  if (HasKernels(node, inputs)) return true;
   const Operator* const op = FindOperator(node.op);
   if (op == nullptr || op->row_rule == nullptr) return false;
   switch (op->row_rule(node, inputs)) {
@@ -84,6 +114,10 @@ DeviceOperators& DeviceOperators::Of(ComputeDevice& device) {
 }
 
 Status DeviceOperators::CanRun(const Node& node, std::span<const ValueInfo> inputs) {
+  if (HasKernels(node, inputs)) return OkStatus();
+  // What computes it, and so where its result is, depends on them.
+  if (KindOf(node) == OperatorKind::kProduct && inputs[1].shape.columns == kUnknown)
+    return Unimplemented("on a device: a product whose columns are not known yet");
   HEDDLE_ASSIGN_OR_RETURN(const TileProgram program, ProgramOf(node, inputs));
   return PrintTiles(program, {}).status();
 }
@@ -94,15 +128,38 @@ Result<std::shared_ptr<const DeviceTiles>> DeviceOperators::TilesOf(const Kernel
   if (const auto* found = programs_.Find(key); found != nullptr) return *found;
   const auto make = [&]() -> Result<std::shared_ptr<const DeviceTiles>> {
     HEDDLE_ASSIGN_OR_RETURN(TileProgram program, ProgramOf(call.node, call.input_infos));
-    return DeviceTiles::Make(std::make_shared<const TileProgram>(std::move(program)), device_);
+    return DeviceTiles::Make(std::make_shared<const TileProgram>(std::move(program)), device_, group_size_);
   };
   return programs_.Add(key, make());
+}
+
+Result<std::unique_ptr<QueuedCall>> DeviceOperators::QueueKernels(const KernelCall& call, DeviceQueue& queue,
+                                                                  std::span<Value> results) {
+  std::vector<Value> held;
+  held.reserve(call.inputs.size());
+  std::vector<const Value*> inputs;
+  for (const Value* const input : call.inputs) {
+    inputs.push_back(input);
+    if (input == nullptr || input->IsScalar()) continue;
+    if (!input->IsMatrix()) return Unimplemented("on a device: {} of what is no matrix", call.node.op);
+    HEDDLE_ASSIGN_OR_RETURN(Matrix there, ToDevice(input->matrix(), device_, queue));
+    inputs.back() = &held.emplace_back(std::move(there));
+  }
+  KernelCall on_device = call;
+  on_device.inputs = inputs;
+  on_device.last_read = nullptr;
+  HEDDLE_ASSIGN_OR_RETURN(std::optional<Value> result,
+                          FindOperator(call.node.op)->run_on_device(on_device, queue));
+  if (!result) return Unimplemented("on a device: this call of {}", call.node.op);
+  results[0] = *std::move(result);
+  return std::unique_ptr<QueuedCall>(std::make_unique<QueuedKernels>(!results[0].matrix().IsOnDevice()));
 }
 
 Result<std::unique_ptr<QueuedCall>> DeviceOperators::Queue(const KernelCall& call, DeviceQueue& queue,
                                                            std::span<Value> results) {
   if (call.phase != Phase::kWhole && call.phase != Phase::kPartial)
     return Unimplemented("on a device: the phase {} of {}", Name(call.phase), call.node.op);
+  if (HasKernels(call.node, call.input_infos)) return QueueKernels(call, queue, results);
   HEDDLE_ASSIGN_OR_RETURN(const std::shared_ptr<const DeviceTiles> tiles, TilesOf(call));
   return tiles->Queue(call, queue, results);
 }

@@ -13,24 +13,27 @@
 
 namespace heddle::ops {
 
-/// Whether result `i` of an operator that runs on a device is in its memory: it has a row for each row of
-/// what the operator walks. Reductions are finished by the host.
+/// Whether result `i` of an operator that runs on a device is in its memory: that of an operator with kernels
+/// of its own (Operator::run_on_device), and of a tile program what has a row for each row that it walks.
+/// Other reductions, and parts of all, are finished by the host.
 bool StaysOnDevice(const Node& node, std::span<const ValueInfo> inputs, size_t i);
 
-/// The operators of a process on one device: fused ones, and single ones as bodies of one operator. Keeps
-/// what it has compiled. Thread-safe.
+/// The operators of a process on one device: those with kernels of their own, fused ones, and other single
+/// ones as bodies of one operator. Keeps what it has compiled. Thread-safe.
 class DeviceOperators {
  public:
-  explicit DeviceOperators(ComputeDevice& device) : device_(device) {}
+  /// `group_size`: work-items of a work-group; 0: as many as suit the device.
+  explicit DeviceOperators(ComputeDevice& device, int64_t group_size = 0)
+      : device_(device), group_size_(group_size) {}
 
-  /// Whether a kernel is printed of the operator, from shapes and formats alone: OK, or kUnimplemented with
-  /// the reason.
+  /// Whether the operator has kernels or one is printed of it, from the node, shapes and formats alone: OK, or
+  /// kUnimplemented with the reason.
   static Status CanRun(const Node& node, std::span<const ValueInfo> inputs);
 
   /// Queues what computes the call as its operator does, to the bit; a program that is new is printed and
-  /// compiled before. Matrices that have a row for each row of what it walks are in the memory of the device
-  /// afterwards. kUnimplemented, with the reason, for a call that it leaves to the host; kResourceExhausted
-  /// and kUnavailable as of the device.
+  /// compiled before. Results that StaysOnDevice names are in the memory of the device afterwards.
+  /// kUnimplemented, with the reason, for a call that it leaves to the host; kResourceExhausted and
+  /// kUnavailable as of the device; kCancelled between the launches of a product that takes several.
   Result<std::unique_ptr<QueuedCall>> Queue(const KernelCall& call, DeviceQueue& queue,
                                             std::span<Value> results);
   /// The same, all of it. Waits for the device.
@@ -42,12 +45,16 @@ class DeviceOperators {
   static DeviceOperators& Of(ComputeDevice& device);
 
  private:
+  // The operator by its own kernels.
+  Result<std::unique_ptr<QueuedCall>> QueueKernels(const KernelCall& call, DeviceQueue& queue,
+                                                   std::span<Value> results);
   Result<std::shared_ptr<const DeviceTiles>> TilesOf(const KernelCall& call);
 
   /// Programs that are held, and why others cannot be.
   static constexpr size_t kMostPrograms = 1024;
 
   ComputeDevice& device_;
+  const int64_t group_size_;
   std::mutex mutex_;
   RecentlyUsedMap<std::string, Result<std::shared_ptr<const DeviceTiles>>> programs_{kMostPrograms};
 };

@@ -19,6 +19,8 @@ namespace {
 // Work-groups for each compute unit: enough that others run while one waits for memory.
 constexpr int64_t kGroupsPerUnit = 8;
 constexpr int64_t kGroupSize = 128;
+// Buffers of a work-item that is alone: they stay in the first-level cache.
+constexpr int64_t kBytesAlone = 32 << 10;
 
 // Sums of so small numbers are finite however many ranks join theirs; others the host looks at.
 constexpr double kFarFromOverflow = 0x1p960;
@@ -32,15 +34,21 @@ constexpr int64_t kFewPayloadCells = 4096;
 
 constexpr int32_t kNoFlags[2] = {0, 0};
 
+TileLimits LimitsOf(const DeviceDescription& description, int64_t group_size) {
+  if (group_size == 0) group_size = description.is_host ? 1 : kGroupSize;
+  if (group_size == 1) return {.local_bytes = std::min(description.local_bytes, kBytesAlone), .group_size = 1};
+  // Two groups share the local memory of a compute unit, so that one computes while the other waits.
+  return {.local_bytes = std::min<int64_t>(description.local_bytes / 2, 64 << 10),
+          .group_size = std::min(group_size, description.most_group_size / 8 * 8)};
+}
+
 }  // namespace
 
 Result<std::shared_ptr<const DeviceTiles>> DeviceTiles::Make(std::shared_ptr<const TileProgram> program,
-                                                             ComputeDevice& device) {
-  const DeviceDescription& description = device.description();
-  // Two groups share the local memory of a compute unit, so that one computes while the other waits.
-  const TileLimits limits{.local_bytes = std::min<int64_t>(description.local_bytes / 2, 64 << 10),
-                          .group_size = std::min<int64_t>(kGroupSize, description.most_group_size / 8 * 8)};
-  if (limits.group_size < 8) return Unimplemented("a device whose work-groups have fewer than 8 work-items");
+                                                             ComputeDevice& device, int64_t group_size) {
+  const TileLimits limits = LimitsOf(device.description(), group_size);
+  if (limits.group_size != 1 && limits.group_size < 8)
+    return Unimplemented("a device whose work-groups have fewer than 8 work-items");
   HEDDLE_ASSIGN_OR_RETURN(PrintedTiles printed, PrintTiles(*program, limits));
   HEDDLE_ASSIGN_OR_RETURN(std::shared_ptr<DeviceKernel> kernel, device.Compile(printed.source, printed.name));
   return std::shared_ptr<const DeviceTiles>(

@@ -18,9 +18,10 @@ namespace heddle::ops {
 /// A tile program as a device runs it.
 class DeviceTiles : public std::enable_shared_from_this<DeviceTiles> {
  public:
-  /// Prints and compiles it. kUnimplemented for a program of which no kernel is printed.
+  /// Prints and compiles it, for work-groups of so many work-items (0: as many as suit the device).
+  /// kUnimplemented for a program of which no kernel is printed.
   static Result<std::shared_ptr<const DeviceTiles>> Make(std::shared_ptr<const TileProgram> program,
-                                                         ComputeDevice& device);
+                                                         ComputeDevice& device, int64_t group_size);
 
   /// Queues what computes the operator of the call as RunTiles does, to the bit. Matrices among the inputs are
   /// in the memory of the device or are copied there; results with a row for each row of the driver are there

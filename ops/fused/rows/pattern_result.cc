@@ -36,7 +36,7 @@ Result<Matrix> PatternResult::Close(ElementType type) {
   if (HasNonzero(background, cells_.rows())) {
     HEDDLE_ASSIGN_OR_RETURN(cells_, FillRows(cells_, background));
   }
-  HEDDLE_ASSIGN_OR_RETURN(Matrix result, DropZeros(cells_));
+  HEDDLE_ASSIGN_OR_RETURN(Matrix result, DropZerosOfOwn(std::move(cells_)));
   return type == ElementType::kFloat32 ? Narrow(result) : result;
 }
 

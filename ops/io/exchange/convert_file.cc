@@ -46,6 +46,8 @@ class Conversion {
     } else {
       HEDDLE_ASSIGN_OR_RETURN(result_.to, FormatOfPath(to_));
     }
+    if (options_.compression) HEDDLE_RETURN_IF_ERROR(SetCompression(*options_.compression, &write_));
+    HEDDLE_RETURN_IF_ERROR(CheckCompression(result_.to, write_));
     HEDDLE_RETURN_IF_ERROR(ResolveInput());
     result_.from = *read_.format;
     read_.any_cell_may_miss = writes_frame_ ? HoldsMissingNumbers(result_.to) : options_.empty_as_nan;
@@ -60,9 +62,9 @@ class Conversion {
     if (writes_frame_) value.schema = SchemaToWrite();
     value.rows_at_once = RowsAtOnce();
     value.read = [this](int64_t begin, int64_t end) { return Read(begin, end); };
-    const WriteOptions write = OptionsToWrite(value);
-    HEDDLE_RETURN_IF_ERROR(summary_.is_unordered ? WriteWhole(value, write)
-                                                 : WritePieces(value, to_, write, files_));
+    SetOptionsToWrite(value);
+    HEDDLE_RETURN_IF_ERROR(summary_.is_unordered ? WriteWhole(value)
+                                                 : WritePieces(value, to_, write_, files_));
     if (has_large_integers_)
       result_.warnings.push_back(
           "whole numbers beyond 2^53 are the nearest doubles in a matrix; heddle inspect counts those that lose "
@@ -97,7 +99,8 @@ class Conversion {
     if (data_type_ == DataType::kMatrix || (data_type_ && schema_)) return OkStatus();
     HEDDLE_ASSIGN_OR_RETURN(const ReadOptions first, ResolveAnyType(ReadNode(), from_, files_));
     if (first.data_type == DataType::kFrame) data_type_ = DataType::kFrame;
-    const bool takes_names = EntryOf(result_.to).is_table;
+    // Column groups are of matrices.
+    const bool takes_names = EntryOf(result_.to).is_table && !write_.by_groups;
     if (!data_type_ && !first.data_type_said && takes_names && EntryOf(*first.format).is_table &&
         first.format != FileFormat::kCsv) {
       // A table stays one, with the names and types of its columns.
@@ -199,18 +202,16 @@ class Conversion {
     return schema;
   }
 
-  WriteOptions OptionsToWrite(const PiecedValue& value) const {
-    WriteOptions write;
-    write.format = result_.to;
+  void SetOptionsToWrite(const PiecedValue& value) {
+    write_.format = result_.to;
     const bool has_names = value.schema != nullptr && !value.schema->names.empty();
-    write.header = options_.to_header.value_or(has_names);
-    write.separator = result_.to == FileFormat::kLibsvm                   ? " "
-                      : Lower(WithoutPackedEnding(to_)).ends_with(".tsv") ? "\t"
-                                                                          : ",";
-    if (options_.to_separator) write.separator = *options_.to_separator;
-    write.sparse = options_.sparse;
-    write.cancelled = options_.cancelled;
-    return write;
+    write_.header = options_.to_header.value_or(has_names);
+    write_.separator = result_.to == FileFormat::kLibsvm                   ? " "
+                       : Lower(WithoutPackedEnding(to_)).ends_with(".tsv") ? "\t"
+                                                                           : ",";
+    if (options_.to_separator) write_.separator = *options_.to_separator;
+    write_.sparse = options_.sparse;
+    write_.cancelled = options_.cancelled;
   }
 
   int64_t RowsAtOnce() const {
@@ -262,9 +263,9 @@ class Conversion {
     }
   }
 
-  Status WriteWhole(const PiecedValue& value, const WriteOptions& write) const {
+  Status WriteWhole(const PiecedValue& value) const {
     const Result<Value> whole = value.read(0, value.shape.rows);
-    if (whole.ok()) return WriteValue(*whole, to_, write, files_);
+    if (whole.ok()) return WriteValue(*whole, to_, write_, files_);
     if (whole.status().code() != StatusCode::kResourceExhausted) return whole.status();
     return whole.status().WithNote(
         fmt::format("the cells of a file in format '{}' come in any order, so that all of them are in memory "
@@ -282,6 +283,7 @@ class Conversion {
   std::optional<std::string> separator_, schema_;
   ReadOptions read_;
   FileSummary summary_;
+  WriteOptions write_;
   bool writes_frame_ = false;
   mutable std::atomic<bool> has_large_integers_ = false;  // pieces are read by several threads
 };

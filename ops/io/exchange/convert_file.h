@@ -25,6 +25,7 @@ struct ConvertOptions {
   std::optional<bool> to_header;  ///< Of the csv file that is written; else where there are names.
   std::optional<std::string> to_separator;
   bool sparse = false;  ///< As sparse= of write().
+  std::optional<std::string> compression;  ///< As compression= of write(); else the end of the path says it.
   const std::atomic<bool>* cancelled = nullptr;
 };
 

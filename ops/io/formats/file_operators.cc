@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ops/base/stages.h"
 #include "ops/catalog.h"
+#include "ops/cells/stored_inputs.h"
 #include "ops/io/files/file_versions.h"
 #include "ops/io/formats/file_format.h"
 #include "ops/io/formats/list_files.h"
@@ -189,6 +190,7 @@ constexpr Operator kOperators[] = {
      .may_fail = true,
      .pure = false,
      .takes_singles = TakesAnySingles,
+     .storages = kAnyStorage,
      .takes_frames = true,
      .role = Role::kWrite,
      .files = true},

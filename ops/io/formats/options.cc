@@ -271,13 +271,7 @@ Result<WriteOptions> ResolveWriteOptions(const Node& node) {
     } else if (name == "dataset") {
       options.dataset = value.ToText();
     } else if (name == "compression") {
-      const std::string lower = Lower(value.ToText());
-      for (const Packing packing : {Packing::kNone, Packing::kGzip, Packing::kZstd})
-        if (lower == Name(packing)) options.packing = packing;
-      options.by_groups = lower == "groups";
-      if (options.by_groups) options.packing = Packing::kNone;
-      if (!options.packing)
-        return InvalidArgument("write: compression is none, gzip, zstd or groups, not '{}'", value.ToText());
+      HEDDLE_RETURN_IF_ERROR(SetCompression(value.ToText(), &options));
     } else if (name == "parts") {
       HEDDLE_ASSIGN_OR_RETURN(options.parts, TakeParts(value));
     } else if (name == "description") {
@@ -288,10 +282,25 @@ Result<WriteOptions> ResolveWriteOptions(const Node& node) {
   // A format that only the run tells is an input.
   const bool is_said =
       node.FindAttribute("format") != nullptr || node.inputs.size() < 3 || node.inputs[2] == kNoNode;
-  if (options.by_groups && is_said && options.format != FileFormat::kBinary)
-    return InvalidArgument("write: compression=\"groups\" is of format=\"binary\", not of '{}'",
-                           EntryOf(options.format).name);
+  if (is_said) HEDDLE_RETURN_IF_ERROR(CheckCompression(options.format, options));
   return options;
+}
+
+Status SetCompression(const std::string& text, WriteOptions* options) {
+  const std::string lower = Lower(text);
+  for (const Packing packing : {Packing::kNone, Packing::kGzip, Packing::kZstd})
+    if (lower == Name(packing)) options->packing = packing;
+  options->by_groups = lower == "groups";
+  if (options->by_groups) options->packing = Packing::kNone;
+  if (!options->packing)
+    return InvalidArgument("write: compression is none, gzip, zstd or groups, not '{}'", text);
+  return OkStatus();
+}
+
+Status CheckCompression(FileFormat format, const WriteOptions& options) {
+  if (!options.by_groups || format == FileFormat::kBinary) return OkStatus();
+  return InvalidArgument("write: compression=\"groups\" is of format=\"binary\", not of '{}'",
+                         EntryOf(format).name);
 }
 
 }  // namespace heddle::ops

@@ -39,4 +39,9 @@ Status GuessFrameFormat(Files& files, ReadOptions* options);
 /// ends a line. Texts that have a separator are quoted.
 Status CheckSeparators(const WriteOptions& options);
 
+/// compression= of write(): none, gzip, zstd or groups, in any case; kInvalidArgument for other texts.
+Status SetCompression(const std::string& text, WriteOptions* options);
+/// kInvalidArgument: column groups in another format than binary.
+Status CheckCompression(FileFormat format, const WriteOptions& options);
+
 }  // namespace heddle::ops

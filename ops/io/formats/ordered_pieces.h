@@ -7,13 +7,26 @@
 #include <mutex>
 #include <vector>
 
+#include "core/memory/block_pool.h"
+#include "core/memory/memory_budget.h"
 #include "ops/base/kernel.h"
 #include "ops/base/parallel.h"
 
 namespace heddle::ops {
 
+/// How many pieces of a file may be in memory at once: a few for each thread, fewer where the budget has no
+/// room for so many.
+inline size_t PiecesAtOnce(int threads) {
+  // A piece, and what it is made from.
+  constexpr int64_t kBytesOfPiece = int64_t{4} << 20;
+  const MemoryBudget& budget = MemoryBudget::Process();
+  const int64_t room = budget.limit() - budget.used() + BlockPool::Process().Statistics().trimmable_bytes;
+  const int64_t most = threads == 1 ? 1 : 3 * int64_t{threads};
+  return static_cast<size_t>(std::clamp<int64_t>(room / kBytesOfPiece, 1, most));
+}
+
 /// Makes the pieces of a file on all threads and gives them away in order, one at a time, while others are
-/// made: whoever has nothing to make gives. A few pieces for each thread are in memory.
+/// made: whoever has nothing to make gives. PiecesAtOnce() are in memory.
 ///
 ///   next(&piece)  tells what the next piece is, in order; false: there is none. One thread at a time.
 ///   make(&piece)  makes it; several at once, on memory that it may have from an earlier piece.
@@ -28,7 +41,7 @@ Status GiveInOrder(const std::atomic<bool>* cancelled, const Next& next, const M
     bool is_made = false;
   };
   const int threads = ParallelThreads();
-  std::vector<Slot> slots(static_cast<size_t>(threads == 1 ? 1 : 3 * threads));
+  std::vector<Slot> slots(PiecesAtOnce(threads));
   std::mutex mutex;
   std::condition_variable changed;
   size_t begun = 0, given = 0;  // Pieces, counted from the first; slot i has those of number i modulo slots.

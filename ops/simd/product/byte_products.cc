@@ -44,6 +44,34 @@ void Add(const uint8_t* a, const uint8_t* b, int64_t stride, int64_t rows, int64
 
 const ByteProductKernel kByteProductsAvx2 = {kSide, Add};
 
+bool ToBytes(const double* cells, int64_t count, uint8_t* bytes) {
+  constexpr int64_t kTogether = 16;
+  constexpr int kDigit = 127;
+  __m128i outside = _mm_setzero_si128();  // Bits beyond the digit.
+  __m256d same = _mm256_castsi256_pd(_mm256_set1_epi64x(-1));
+  const auto four_of = [&](const double* from) __attribute__((always_inline)) {
+    const __m256d four = _mm256_loadu_pd(from);
+    // What is no number of 32 bits, and NaN, becomes one that differs.
+    const __m128i numbers = _mm256_cvttpd_epi32(four);
+    same = _mm256_and_pd(same, _mm256_cmp_pd(four, _mm256_cvtepi32_pd(numbers), _CMP_EQ_OQ));
+    outside = _mm_or_si128(outside, numbers);
+    return numbers;
+  };
+  int64_t i = 0;
+  for (; i + kTogether <= count; i += kTogether) {
+    const __m128i low = _mm_packus_epi32(four_of(cells + i), four_of(cells + i + 4));
+    const __m128i high = _mm_packus_epi32(four_of(cells + i + 8), four_of(cells + i + 12));
+    _mm_storeu_si128(reinterpret_cast<__m128i*>(bytes + i), _mm_packus_epi16(low, high));
+  }
+  if (_mm256_movemask_pd(same) != 15 || _mm_testz_si128(outside, _mm_set1_epi32(~kDigit)) == 0) return false;
+  for (; i < count; ++i) {
+    if (!(cells[i] >= 0 && cells[i] <= kDigit)) return false;
+    bytes[i] = static_cast<uint8_t>(cells[i]);
+    if (static_cast<double>(bytes[i]) != cells[i]) return false;
+  }
+  return true;
+}
+
 const ByteProductKernel& SelectedByteProducts() {
   static const bool has_vnni = __builtin_cpu_supports("avx512vnni");
   return has_vnni && SelectedCpu() == Cpu::kAvx512 ? kByteProductsVnni : kByteProductsAvx2;

@@ -20,4 +20,7 @@ extern const ByteProductKernel kByteProductsAvx2, kByteProductsVnni;
 /// Which of them this machine can run and the selected CPU (ops/base/cpu.h) allows: the sums are the same.
 const ByteProductKernel& SelectedByteProducts();
 
+/// bytes[i] = cells[i], i < count. False, and something, where a cell is no whole number from 0 to 127.
+bool ToBytes(const double* cells, int64_t count, uint8_t* bytes);
+
 }  // namespace heddle::ops::simd

@@ -10,13 +10,17 @@
 #include <memory>
 #include <random>
 #include <string>
+#include <utility>
 #include <vector>
 
+#include "core/memory/block_pool.h"
+#include "core/memory/memory_budget.h"
 #include "core/values/value.h"
 #include "ops/base/cpu.h"
 #include "ops/base/operator.h"
 #include "ops/base/parallel.h"
 #include "ops/catalog.h"
+#include "ops/elementwise/elementwise_sparse.h"
 
 namespace heddle::ops {
 namespace {
@@ -450,6 +454,31 @@ TEST(ElementwiseCancelTest, ACancelledRunSaysSo) {
   context.cancelled = &cancelled;
   EXPECT_EQ(Find("+").run({node, Phase::kWhole, inputs, infos, 0, 100, 100, context}).status().code(),
             StatusCode::kCancelled);
+}
+
+// Entries that become zeros leave a CSR result in its own memory where there is no room for a copy.
+TEST(ElementwiseMemoryTest, ZerosLeaveWithoutRoomForACopy) {
+  constexpr int64_t kRows = 1000, kEntries = 500;
+  Matrix matrix = *Matrix::Sparse(kRows, kEntries, kRows * kEntries);
+  for (int64_t i = 0; i < kRows; ++i) {
+    matrix.mutable_row_offsets()[i + 1] = (i + 1) * kEntries;
+    for (int64_t j = 0; j < kEntries; ++j) {
+      matrix.mutable_column_indexes()[i * kEntries + j] = static_cast<int32_t>(j);
+      matrix.mutable_values()[i * kEntries + j] = i % 3 == 0 ? 0 : static_cast<double>((i * j) % 4);
+    }
+  }
+  MemoryBudget& budget = MemoryBudget::Process();
+  const int64_t limit = budget.limit();
+  const Matrix expected = *DropZeros(matrix);
+  BlockPool::Process().Trim();
+  budget.SetLimit(budget.used());
+  const Status refused = DropZeros(matrix).status();
+  const Result<Matrix> result = DropZerosOfOwn(std::move(matrix));
+  budget.SetLimit(limit);
+  EXPECT_EQ(refused.code(), StatusCode::kResourceExhausted);
+  ASSERT_TRUE(result.ok()) << result.status().ToString();
+  EXPECT_EQ(result->stored(), expected.stored());
+  EXPECT_TRUE(Matrix::SameCells(*result, expected));
 }
 
 }  // namespace

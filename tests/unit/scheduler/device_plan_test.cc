@@ -50,14 +50,14 @@ Result<Plan> PlanOf(const GraphUnderTest& g, const std::map<std::string, Distrib
   return plan;
 }
 
-// exp(X) and rowSums(exp(X)) there; t(X) here.
+// exp(X) and rowSums(exp(X)) there; rowcumsum(X) here.
 GraphUnderTest ExpAndSums() {
   GraphUnderTest g;
   const NodeId x = g.Variable("X", MatrixOf(100'000, 20));
   const NodeId y = g.Op("exp", {x}, MatrixOf(100'000, 20));
   const NodeId s = g.Op("rowSums", {y}, MatrixOf(100'000, 1));
   const NodeId q = g.Op("*", {y, s}, MatrixOf(100'000, 20));
-  const NodeId t = g.Op("t", {x}, MatrixOf(20, 100'000));
+  const NodeId t = g.Op("rowcumsum", {x}, MatrixOf(100'000, 20));
   g.Assign("Q", q);
   g.Assign("T", t);
   return g;
@@ -84,7 +84,7 @@ TEST(DevicePlanTest, WhatEveryRankComputesComesBack) {
   GraphUnderTest g;
   const NodeId v = g.Variable("v", MatrixOf(40, 3));
   const NodeId e = g.Op("exp", {v}, MatrixOf(40, 3));
-  g.Assign("T", g.Op("t", {e}, MatrixOf(3, 40)));
+  g.Assign("T", g.Op("rowcumsum", {e}, MatrixOf(40, 3)));
   const Result<Plan> plan = PlanOf(g, {{"v", Distribution::Each()}}, {.ranks = 2});
   ASSERT_TRUE(plan.ok()) << plan.status().ToString();
   const Counts counts = CountTasks(*plan);
@@ -104,6 +104,18 @@ TEST(DevicePlanTest, ReductionsComeBackToTheHost) {
     if (plan->streams[reg.producer.stream()].kind == StreamKind::kCopyIn) {
       EXPECT_EQ(reg.device, kGpu);
     }
+}
+
+// Operators with kernels of their own leave what they make on the device: no copy between them.
+TEST(DevicePlanTest, WideProductsAndMovesStay) {
+  GraphUnderTest g;
+  const NodeId x = g.Variable("X", MatrixOf(100'000, 20));
+  const NodeId c = g.Op("t%*%", {x, x}, MatrixOf(20, 20));
+  const NodeId p = g.Op("%*%", {x, g.Op("exp", {c}, MatrixOf(20, 20))}, MatrixOf(100'000, 20));
+  g.Assign("q", g.Op("cumsum", {g.Op("t", {p}, MatrixOf(20, 100'000))}, MatrixOf(20, 100'000)));
+  const Result<Plan> plan = PlanOf(g, {{"X", Distribution::One()}}, {.ranks = 1});
+  ASSERT_TRUE(plan.ok()) << plan.status().ToString();
+  EXPECT_EQ(CountTasks(*plan), (Counts{.on_device = 5, .copies_in = 1, .copies_out = 0}));
 }
 
 const Binding* Find(const std::vector<Binding>& bindings, const std::string& variable) {
@@ -142,7 +154,7 @@ TEST(DevicePlanTest, AVariableThatIsThereIsNotCopiedAgain) {
   EXPECT_EQ(CountTasks(*both), (Counts{.on_device = 3, .copies_in = 0, .copies_out = 0}));
   EXPECT_EQ(both->live_in.size(), 2U);
   EXPECT_EQ(Find(both->live_out, "X"), nullptr);
-  // t(X) reads what is copied from the device, and the copy stays.
+  // rowcumsum(X) reads what is copied from the device, and the copy stays.
   const Result<Plan> there =
       PlanOf(ExpAndSums(), {{"X", Distribution::One()}}, WithX({.on_host = false, .on_device = true}));
   ASSERT_TRUE(there.ok()) << there.status().ToString();
@@ -167,7 +179,7 @@ TEST(DevicePlanTest, AVariableThatIsReplacedKeepsNoCopy) {
 TEST(DevicePlanTest, MemoryOfTheDeviceIsItsOwn) {
   const Result<Plan> plan = PlanOf(ExpAndSums(), {{"X", Distribution::One()}}, {.ranks = 1});
   ASSERT_TRUE(plan.ok()) << plan.status().ToString();
-  // There X and exp(X), sums and the result, which take the place of nothing; here X and t(X).
+  // There X and exp(X), sums and the result, which take the place of nothing; here X and rowcumsum(X).
   EXPECT_GE(PeakOnDevice(*plan, kGpu), 3 * 16'000'000);
   EXPECT_LT(PeakOnDevice(*plan, kGpu), 4 * 16'000'000);
   EXPECT_GE(plan->peak_bytes[0], 2 * 16'000'000);
@@ -236,7 +248,7 @@ TEST(DevicePlanTest, ByCostWholeRegionsGo) {
   for (GraphUnderTest* const g : {&one, &many}) {
     NodeId x = g->Variable("X", MatrixOf(100'000, 20));
     for (int i = 0; i < (g == &one ? 1 : 12); ++i) x = g->Op("exp", {x}, MatrixOf(100'000, 20));
-    const NodeId t = g->Op("rev", {x}, MatrixOf(100'000, 20));
+    const NodeId t = g->Op("rowcumsum", {x}, MatrixOf(100'000, 20));
     g->Assign("T", t);
   }
   const std::vector<double> host_ns(many.graph.nodes.size(), 1e6);
@@ -264,7 +276,7 @@ TEST(DevicePlanTest, ByCostNoDivisionIsCheaper) {
       const NodeId a = values[random.Below(values.size())], b = values[random.Below(values.size())];
       const bool can_run = random.Below(4) != 0;
       values.push_back(can_run ? g.Op("+", {a, b}, MatrixOf(kRows, kColumns))
-                               : g.Op("rev", {a}, MatrixOf(kRows, kColumns)));
+                               : g.Op("rowcumsum", {a}, MatrixOf(kRows, kColumns)));
     }
     std::vector<double> host_ns;
     for (size_t i = 0; i < values.size(); ++i) host_ns.push_back(static_cast<double>(random.Below(1'000'000)));

@@ -300,15 +300,18 @@ Result<Matrix> ReadBinaryMatrix(const ReadOptions& options, const FileSummary& s
   if (file.size() != summary.text_bytes || file.schema() != nullptr || file.shape() != summary.shape ||
       file.stored() != summary.stored)
     return ItChanged(options);
-  HEDDLE_ASSIGN_OR_RETURN(Matrix rows, RowsOf(file, summary.format, row_begin, row_end, options.cancelled));
   // To read cells of what fits in a cache takes less time than to look them up.
-  const bool is_small = rows.cells() * int64_t{sizeof(double)} <= SecondLevelCacheBytes();
-  if (!rows.IsCompressed() || (options.by_groups && !is_small)) return rows;
-  return CollectRows(options, summary, row_begin, row_end, 1, [&](int64_t begin, int64_t end, double* out) {
-    const int64_t first = rows.first_row() - row_begin;
-    DecodeRows(rows.groups(), first + begin, first + end, out);
+  const auto bytes = static_cast<double>(row_end - row_begin) * static_cast<double>(8 * file.shape().columns);
+  const bool keeps_codes = options.by_groups && bytes > static_cast<double>(SecondLevelCacheBytes());
+  if (file.coding() == nullptr || row_begin == row_end || keeps_codes)
+    return RowsOf(file, summary.format, row_begin, row_end, options.cancelled);
+  // Codes of a few blocks are there at a time, each beside the cells that it becomes.
+  const auto decode = [&](int64_t begin, int64_t end, double* out) -> Status {
+    HEDDLE_ASSIGN_OR_RETURN(const Matrix rows, CodedRowsOf(file, begin, end, options.cancelled));
+    DecodeRows(rows.groups(), rows.first_row(), rows.first_row() + rows.rows(), out);
     return OkStatus();
-  });
+  };
+  return CollectRows(options, summary, row_begin, row_end, file.rows_of_block(), decode);
 }
 
 }  // namespace heddle::ops

@@ -41,6 +41,7 @@ class CountedCells {
   int64_t rows() const { return rows_; }
   /// None where there are more than kMostColumns.
   const std::vector<Column>& columns() const { return columns_; }
+  std::vector<Column> TakeColumns() && { return std::move(columns_); }
 
  private:
   int64_t rows_ = 0;

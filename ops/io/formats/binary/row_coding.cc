@@ -19,6 +19,10 @@ namespace {
 
 constexpr double kBitsOfCell = 64;
 constexpr double kBitsOfRow = 16;  // Of an exception or a run, in its block.
+// How often a code has to stand for its cell, on average, where a dictionary has more than kFewTuples: others
+// save little, and are read slowly.
+constexpr double kLeastUses = 4;
+constexpr int64_t kFewTuples = 16;
 
 // How one column is stored best by itself, and how many bits of a row and of the dictionary that takes.
 struct ColumnPlan {
@@ -40,9 +44,14 @@ ColumnPlan PlanOf(const CountedCells::Column& column, double rows, double blocks
   const auto take = [&](Encoding encoding, double bits) {
     if (bits + dictionary < plan.bits) plan = {encoding, bits + dictionary};
   };
-  take(Encoding::kDenseCodes, rows * code);
+  const auto are_used = [&](double codes) {
+    return tuples <= kFewTuples || codes >= kLeastUses * static_cast<double>(tuples);
+  };
+  if (are_used(rows)) take(Encoding::kDenseCodes, rows * code);
   // Each block says how many there are, and begins with a run.
-  take(Encoding::kDefault, (rows - most) * (kBitsOfRow + code) + blocks * kBitsOfCell);
+  if (are_used(rows - most))
+    take(Encoding::kDefault, (rows - most) * (kBitsOfRow + code) + blocks * kBitsOfCell);
+  if (!are_used(rows)) return plan;
   take(Encoding::kRuns,
        (static_cast<double>(column.runs) + blocks) * (kBitsOfRow + code) + blocks * kBitsOfCell);
   return plan;
@@ -130,12 +139,11 @@ Status AddGroup(Encoding encoding, std::vector<int32_t> columns, Result<Matrix> 
 }
 
 // With its length in front, padded.
-Result<std::string> HeaderOf(const ColumnGroups& groups) {
-  HEDDLE_ASSIGN_OR_RETURN(const std::shared_ptr<Buffer> flat,
-                          FlattenGroups(Matrix::OfGroups(std::make_shared<const ColumnGroups>(groups))));
-  const auto bytes = static_cast<uint64_t>(flat->bytes());
-  std::string header(reinterpret_cast<const char*>(&bytes), sizeof(bytes));
-  header.append(static_cast<const char*>(flat->data()), bytes);
+std::string HeaderOf(const ColumnGroups& groups) {
+  std::string header(sizeof(uint64_t), 0);
+  AppendFlatGroups(groups, &header);
+  const uint64_t bytes = header.size() - sizeof(bytes);
+  std::memcpy(header.data(), &bytes, sizeof(bytes));
   header.resize(static_cast<size_t>(RoundUpTo8(static_cast<int64_t>(header.size()))));
   return header;
 }
@@ -253,10 +261,12 @@ int64_t RowCoding::RowsOfBlock(int64_t columns) {
   return std::clamp<int64_t>(kCellsOfBlock / std::max<int64_t>(1, columns), 2, kSegmentRows) / 2 * 2;
 }
 
-Result<std::shared_ptr<const RowCoding>> RowCoding::Choose(const CountedCells& cells, const Shape& shape,
+Result<std::shared_ptr<const RowCoding>> RowCoding::Choose(CountedCells cells, const Shape& shape,
                                                            ElementType type, int64_t stored) {
   const std::shared_ptr<const RowCoding> none;
   if (cells.columns().empty() || shape.rows == 0) return none;
+  // What is known of a column goes as soon as its dictionary is there.
+  std::vector<CountedCells::Column> columns = std::move(cells).TakeColumns();
   const auto rows = static_cast<double>(shape.rows);
   ColumnGroups groups;
   groups.columns = shape.columns;
@@ -265,7 +275,7 @@ Result<std::shared_ptr<const RowCoding>> RowCoding::Choose(const CountedCells& c
   double bits = 0;
   std::vector<int32_t> with_codes, uncompressed, empty;
   for (int32_t j = 0; j < static_cast<int32_t>(shape.columns); ++j) {
-    const CountedCells::Column& column = cells.columns()[static_cast<size_t>(j)];
+    CountedCells::Column& column = columns[static_cast<size_t>(j)];
     const ColumnPlan plan = PlanOf(column, rows, blocks, bits_of_cell);
     bits += plan.bits;
     switch (plan.encoding) {
@@ -278,28 +288,41 @@ Result<std::shared_ptr<const RowCoding>> RowCoding::Choose(const CountedCells& c
         HEDDLE_RETURN_IF_ERROR(AddGroup(plan.encoding, {j}, MostFrequentFirst(column), &groups));
         break;
       case Encoding::kRuns:
-        HEDDLE_RETURN_IF_ERROR(AddGroup(plan.encoding, {j}, CombinationsOf({j}, cells.columns()), &groups));
+        HEDDLE_RETURN_IF_ERROR(AddGroup(plan.encoding, {j}, CombinationsOf({j}, columns), &groups));
         break;
       case Encoding::kUncompressed: uncompressed.push_back(j); break;
     }
+    if (plan.encoding != Encoding::kDenseCodes) column = {};
   }
   // What a file without groups takes, of dense blocks or of CSR ones.
   const double plain = std::min(rows * static_cast<double>(shape.columns) * bits_of_cell,
                                 static_cast<double>(stored) * (bits_of_cell + 32) + rows * 32);
   if (bits >= 0.9 * plain) return none;
-  for (const std::vector<int32_t>& joined : JoinColumns(with_codes, cells.columns()))
+  for (const std::vector<int32_t>& joined : JoinColumns(with_codes, columns)) {
     HEDDLE_RETURN_IF_ERROR(
-        AddGroup(Encoding::kDenseCodes, joined, CombinationsOf(joined, cells.columns()), &groups));
+        AddGroup(Encoding::kDenseCodes, joined, CombinationsOf(joined, columns), &groups));
+    for (const int32_t column : joined) columns[static_cast<size_t>(column)] = {};
+  }
   if (!empty.empty()) HEDDLE_RETURN_IF_ERROR(AddGroup(Encoding::kEmpty, empty, Matrix(), &groups));
   if (!uncompressed.empty())
     HEDDLE_RETURN_IF_ERROR(AddGroup(Encoding::kUncompressed, uncompressed,
                                     Matrix::Dense(0, static_cast<int64_t>(uncompressed.size())), &groups));
   std::sort(groups.groups.begin(), groups.groups.end(),
             [](const ColumnGroup& a, const ColumnGroup& b) { return a.columns.front() < b.columns.front(); });
+  std::string header = HeaderOf(groups);
+  return WithCodebooks(std::move(groups), std::move(header));
+}
+
+std::shared_ptr<const RowCoding> RowCoding::WithCodebooks(ColumnGroups groups, std::string header) {
   std::shared_ptr<RowCoding> coding(new RowCoding(std::move(groups)));
   for (const ColumnGroup& group : coding->groups_.groups) coding->codebooks_.emplace_back(group);
-  HEDDLE_ASSIGN_OR_RETURN(coding->header_, HeaderOf(coding->groups_));
-  return std::shared_ptr<const RowCoding>(std::move(coding));
+  coding->header_ = std::move(header);
+  return coding;
+}
+
+Result<std::shared_ptr<const RowCoding>> RowCoding::Of(std::string_view header, int64_t columns) {
+  HEDDLE_ASSIGN_OR_RETURN(const std::shared_ptr<const RowCoding> parsed, Parse(header, columns));
+  return WithCodebooks(parsed->groups_, std::string(header));
 }
 
 Result<std::shared_ptr<const RowCoding>> RowCoding::Parse(std::string_view header, int64_t columns) {

@@ -22,12 +22,13 @@ class RowCoding {
  public:
   /// A function of the cells alone. nullptr where groups would save less than a tenth of the file without
   /// them; `stored`: cells that are not +0.0. kResourceExhausted.
-  static Result<std::shared_ptr<const RowCoding>> Choose(const CountedCells& cells, const Shape& shape,
-                                                         ElementType type, int64_t stored);
+  static Result<std::shared_ptr<const RowCoding>> Choose(CountedCells cells, const Shape& shape, ElementType type, int64_t stored);
+  /// Of what header() has returned, for so many columns. Fails as Parse() does.
+  static Result<std::shared_ptr<const RowCoding>> Of(std::string_view header, int64_t columns);
   /// Those of the header of a file that says so many columns: kDataLoss for what is no such text.
   static Result<std::shared_ptr<const RowCoding>> Parse(std::string_view header, int64_t columns);
 
-  /// What Parse() takes; only of Choose().
+  /// What Parse() takes; not of Parse().
   const std::string& header() const { return header_; }
   /// The groups with their dictionaries, without rows.
   const ColumnGroups& groups() const { return groups_; }
@@ -56,10 +57,11 @@ class RowCoding {
   };
 
   explicit RowCoding(ColumnGroups groups);
+  static std::shared_ptr<const RowCoding> WithCodebooks(ColumnGroups groups, std::string header);
   Status FindCodes(size_t group, const Matrix& rows, uint16_t* codes) const;
 
   ColumnGroups groups_;
-  std::vector<Codebook> codebooks_;  // By group; only of Choose().
+  std::vector<Codebook> codebooks_;  // By group; not of Parse(), which reads.
   std::string header_;
 };
 

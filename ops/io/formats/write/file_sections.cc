@@ -94,6 +94,35 @@ int64_t CountNonzeros(const Matrix& matrix) {
   return count;
 }
 
+}  // namespace
+
+bool HasSections(const ValueInfo& info, FileFormat format) {
+  if (info.IsFrame()) return format != FileFormat::kParquet && format != FileFormat::kArrow;
+  return EntryOf(format).write == nullptr;
+}
+
+void RowTotals::Add(const RowTotals& more) {
+  nonzeros += more.nonzeros;
+  stored += more.stored;
+  text_bytes += more.text_bytes;
+  first_filled = std::min(first_filled, more.first_filled);
+}
+
+void RowTotals::Put(RecordWriter* writer) const {
+  for (const int64_t number : {nonzeros, stored, text_bytes, first_filled}) writer->Put(number);
+}
+
+RowTotals RowTotals::Take(RecordTaker* taker) {
+  RowTotals totals;
+  for (int64_t* const number : {&totals.nonzeros, &totals.stored, &totals.text_bytes, &totals.first_filled})
+    *number = taker->Take<int64_t>();
+  return totals;
+}
+
+CountedCells CellsOf(const Value& rows, const WriteOptions& options) {
+  return options.by_groups && rows.IsMatrix() ? CountedCells::Of(rows.matrix()) : CountedCells();
+}
+
 void PutCells(const CountedCells& cells, RecordWriter* writer) {
   writer->Put(cells.rows());
   writer->Put(static_cast<uint64_t>(cells.columns().size()));
@@ -128,44 +157,14 @@ CountedCells TakeCells(RecordTaker* taker) {
   return {rows, std::move(all)};
 }
 
-}  // namespace
-
-bool HasSections(const ValueInfo& info, FileFormat format) {
-  if (info.IsFrame()) return format != FileFormat::kParquet && format != FileFormat::kArrow;
-  return EntryOf(format).write == nullptr;
-}
-
-void RowTotals::Add(const RowTotals& more) {
-  nonzeros += more.nonzeros;
-  stored += more.stored;
-  text_bytes += more.text_bytes;
-  first_filled = std::min(first_filled, more.first_filled);
-  cells.Add(more.cells);
-}
-
-void RowTotals::Put(RecordWriter* writer) const {
-  for (const int64_t number : {nonzeros, stored, text_bytes, first_filled}) writer->Put(number);
-  PutCells(cells, writer);
-}
-
-RowTotals RowTotals::Take(RecordTaker* taker) {
-  RowTotals totals;
-  for (int64_t* const number : {&totals.nonzeros, &totals.stored, &totals.text_bytes, &totals.first_filled})
-    *number = taker->Take<int64_t>();
-  totals.cells = TakeCells(taker);
-  return totals;
-}
-
-Result<FileContent> ContentOf(const ValueInfo& info, int64_t row_begin, RowTotals totals,
-                              const WriteOptions& options) {
-  FileContent content{.info = info, .row_begin = row_begin, .totals = std::move(totals)};
-  if (!options.by_groups || !info.IsMatrix()) return content;
+Result<std::shared_ptr<const RowCoding>> CodingOf(const ValueInfo& info, const RowTotals& totals,
+                                                  CountedCells cells, const WriteOptions& options) {
+  const std::shared_ptr<const RowCoding> none;
+  if (!options.by_groups || !info.IsMatrix()) return none;
   // Where the format of a matrix is sparse, operators make CSR of its groups, and that has no -0.0.
-  const bool has_signed_zeros = content.totals.stored != content.totals.nonzeros;
-  if (has_signed_zeros && ChooseFormat(info.shape, content.totals.stored) == Format::kSparse) return content;
-  HEDDLE_ASSIGN_OR_RETURN(content.coding, RowCoding::Choose(content.totals.cells, info.shape,
-                                                            info.element_type, content.totals.stored));
-  return content;
+  const bool has_signed_zeros = totals.stored != totals.nonzeros;
+  if (has_signed_zeros && ChooseFormat(info.shape, totals.stored) == Format::kSparse) return none;
+  return RowCoding::Choose(std::move(cells), info.shape, info.element_type, totals.stored);
 }
 
 RowTotals TotalsOf(const Value& rows, int64_t row_begin, const WriteOptions& options) {
@@ -174,7 +173,6 @@ RowTotals TotalsOf(const Value& rows, int64_t row_begin, const WriteOptions& opt
   if (rows.IsMatrix()) {
     totals.nonzeros = CountNonzeros(rows.matrix());
     if (format == FileFormat::kBinary) totals.stored = CountStoredCells(rows.matrix());
-    if (options.by_groups) totals.cells = CountedCells::Of(rows.matrix());
     return totals;
   }
   const Frame& frame = rows.frame();

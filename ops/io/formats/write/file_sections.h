@@ -26,7 +26,6 @@ struct RowTotals {
   int64_t stored = 0;                                          ///< Of a binary one: cells that are not +0.0.
   int64_t text_bytes = 0;                                      ///< Of a frame in binary.
   int64_t first_filled = std::numeric_limits<int64_t>::max();  ///< Of a frame in csv (FirstFilledRow()).
-  CountedCells cells;                                          ///< Of a matrix by column groups.
 
   /// Rows that follow these.
   void Add(const RowTotals& more);
@@ -39,6 +38,15 @@ RowTotals TotalsOf(const Value& rows, int64_t row_begin, const WriteOptions& opt
 /// Whether they depend on the cells.
 bool HasTotals(const ValueInfo& info, FileFormat format);
 
+/// The cells of rows of a matrix that is written by column groups; none of other values.
+CountedCells CellsOf(const Value& rows, const WriteOptions& options);
+void PutCells(const CountedCells& cells, RecordWriter* writer);
+CountedCells TakeCells(RecordTaker* taker);
+/// How the matrix of these rows is stored by column groups; nullptr where it is not. `cells`: of all rows.
+/// kResourceExhausted.
+Result<std::shared_ptr<const RowCoding>> CodingOf(const ValueInfo& info, const RowTotals& totals,
+                                                  CountedCells cells, const WriteOptions& options);
+
 /// A file to come: all rows of a value, or of several files those of one.
 struct FileContent {
   ValueInfo info;         ///< Of these rows together.
@@ -46,9 +54,6 @@ struct FileContent {
   RowTotals totals;
   std::shared_ptr<const RowCoding> coding;  ///< Of a matrix by column groups.
 };
-/// The content of these rows. kResourceExhausted.
-Result<FileContent> ContentOf(const ValueInfo& info, int64_t row_begin, RowTotals totals,
-                              const WriteOptions& options);
 
 /// The options with the packing of pieces as it is of this file: by the option, else by the path's end.
 /// Formats that pack what they give as one say so by FormatEntry::packs_pieces.

@@ -11,6 +11,7 @@
 #include "ops/base/held_bytes.h"
 #include "ops/base/kernel.h"
 #include "ops/frame/row_pieces.h"
+#include "ops/io/formats/binary/row_coding.h"
 #include "ops/io/files/joint_files.h"
 #include "ops/io/formats/format_table.h"
 #include "ops/io/formats/write/record_bytes.h"
@@ -42,18 +43,42 @@ ValueInfo InfoOfRows(const ValueInfo& whole, int64_t rows) {
   return info;
 }
 
+using CodingOfFile = std::shared_ptr<const RowCoding>;
+
 // The files of a value with what is known of their rows together.
-Result<std::vector<FileContent>> FilesOf(const ValueInfo& whole, const WriteOptions& options,
-                                         const std::map<uint64_t, RowTotals>& totals) {
+std::vector<FileContent> FilesOf(const ValueInfo& whole, const WriteOptions& options,
+                                 std::map<uint64_t, RowTotals> totals,
+                                 std::map<uint64_t, CodingOfFile> codings) {
   const std::vector<int64_t> cuts = CutsOfFiles(whole.shape.rows, options.parts);
   std::vector<FileContent> files;
-  for (size_t f = 0; f + 1 < cuts.size(); ++f) {
-    const auto found = totals.find(f);
-    HEDDLE_ASSIGN_OR_RETURN(files.emplace_back(),
-                            ContentOf(InfoOfRows(whole, cuts[f + 1] - cuts[f]), cuts[f],
-                                      found == totals.end() ? RowTotals() : found->second, options));
-  }
+  for (size_t f = 0; f + 1 < cuts.size(); ++f)
+    files.push_back({.info = InfoOfRows(whole, cuts[f + 1] - cuts[f]),
+                     .row_begin = cuts[f],
+                     .totals = totals[f],
+                     .coding = codings[f]});
   return files;
+}
+
+// What Begin() has told of each file on all ranks, and the hidden name.
+struct ToldTotals {
+  std::map<uint64_t, RowTotals> totals;
+  std::map<size_t, int64_t> counted;  // Bytes of a rank, where they are known.
+  std::string hidden;
+};
+Result<ToldTotals> TotalsIn(std::span<const std::string> for_all, int32_t rank) {
+  ToldTotals told;
+  for (size_t r = 0; r < for_all.size(); ++r) {
+    RecordTaker share(for_all[r]);
+    if (std::string hidden = share.TakeText(); !hidden.empty()) told.hidden = std::move(hidden);
+    while (!share.AtEnd()) {
+      const auto file = share.Take<uint64_t>();
+      told.totals[file].Add(RowTotals::Take(&share));
+      const auto counted = share.Take<int64_t>();
+      if (counted != kUnknown && r == static_cast<size_t>(rank)) told.counted[size_t{file}] = counted;
+    }
+    if (!share.ok()) return Malformed();
+  }
+  return told;
 }
 
 // A fault of the cells, which all ranks have to know: the first one is told, as by one process.
@@ -99,12 +124,13 @@ JointWrite::JointWrite(const ValueInfo& whole, std::span<const int64_t> rank_cut
       held_bytes_(held_bytes),
       files_(files) {}
 
-// The hidden name, of rank 0, and of each file of which this rank has rows its number and their totals.
-Result<std::string> JointWrite::Begin(const Value& rows) const {
+// The hidden name, of rank 0, and of each file of which this rank has rows its number and their totals; the
+// cells of these files with their numbers.
+Result<JointWrite::Begun> JointWrite::Begin(const Value& rows) const {
   const WriteOptions& options = options_.options;
   const auto kind = whole_.IsFrame() ? Value::Kind::kFrame : Value::Kind::kMatrix;
   HEDDLE_RETURN_IF_ERROR(CheckWrite(kind, whole_.shape, path_, options));
-  RecordWriter share;
+  RecordWriter share, all_cells;
   std::string hidden;
   if (rank_ == 0) {
     if (files_.joint() == nullptr) return Internal("'{}' cannot be written by several workers here", path_);
@@ -119,19 +145,49 @@ Result<std::string> JointWrite::Begin(const Value& rows) const {
     const FileContent content{.info = InfoOfRows(whole_, cuts[f + 1] - cuts[f]), .row_begin = cuts[f]};
     const bool counts = CountsPanels(rows, content);
     RowTotals totals;
+    CountedCells cells;
     int64_t bytes = 0;
     if (counts || HasTotals(whole_, options.format))
       HEDDLE_RETURN_IF_ERROR(VisitRows(
           rows, whole_, from - begin, to - begin, 1, held_bytes_, [&](int64_t at, const Value& some) {
             totals.Add(TotalsOf(some, begin + at, options));
+            cells.Add(CellsOf(some, options));
             if (counts) bytes += BytesOfSection(some, begin + at, content, options_);
             return IsCancelled(options.cancelled) ? Cancelled("cancelled") : OkStatus();
           }));
     share.Put(uint64_t{f});
     totals.Put(&share);
     share.Put(counts ? bytes : kUnknown);
+    if (!options.by_groups) continue;
+    all_cells.Put(uint64_t{f});
+    PutCells(cells, &all_cells);
   }
-  return std::move(share).Take();
+  return Begun{std::move(share).Take(), std::move(all_cells).Take()};
+}
+
+Result<std::string> JointWrite::ChooseCodings(std::span<const std::string> for_all,
+                                              std::span<const std::string_view> cells) const {
+  HEDDLE_ASSIGN_OR_RETURN(ToldTotals told, TotalsIn(for_all, rank_));
+  RecordWriter codings;
+  // Every rank tells its files in their order: the cells of one file are there at a time.
+  std::vector<RecordTaker> takers(cells.begin(), cells.end());
+  std::vector<uint64_t> next;
+  for (RecordTaker& taker : takers) next.push_back(taker.AtEnd() ? UINT64_MAX : taker.Take<uint64_t>());
+  const std::vector<FileContent> files = FilesOf(whole_, options_.options, told.totals, {});
+  for (uint64_t number = 0; number < files.size(); ++number) {
+    const FileContent& file = files[size_t{number}];
+    CountedCells of_file;
+    for (size_t r = 0; r < takers.size(); ++r) {
+      if (next[r] != number) continue;
+      of_file.Add(TakeCells(&takers[r]));
+      if (!takers[r].ok()) return Malformed();
+      next[r] = takers[r].AtEnd() ? UINT64_MAX : takers[r].Take<uint64_t>();
+    }
+    HEDDLE_ASSIGN_OR_RETURN(const CodingOfFile coding,
+                            CodingOf(file.info, file.totals, std::move(of_file), options_.options));
+    codings.PutText(coding == nullptr ? std::string() : coding->header());
+  }
+  return std::move(codings).Take();
 }
 
 // One process knows where the bytes of all its rows belong.
@@ -139,21 +195,18 @@ bool JointWrite::CountsPanels(const Value& rows, const FileContent& content) con
   return rows.IsPanels() && rank_cuts_.size() > 2 && CountingOf(content, options_) != Counting::kNot;
 }
 
-Status JointWrite::UseTotals(std::span<const std::string> of_all) {
-  std::map<uint64_t, RowTotals> totals;
-  for (size_t r = 0; r < of_all.size(); ++r) {
-    RecordTaker share(of_all[r]);
-    if (std::string hidden = share.TakeText(); !hidden.empty()) hidden_ = std::move(hidden);
-    while (!share.AtEnd()) {
-      const auto file = share.Take<uint64_t>();
-      totals[file].Add(RowTotals::Take(&share));
-      const auto counted = share.Take<int64_t>();
-      if (counted != kUnknown && r == static_cast<size_t>(rank_)) counted_[size_t{file}] = counted;
+Status JointWrite::UseTotals(std::span<const std::string> for_all, std::string_view codings) {
+  HEDDLE_ASSIGN_OR_RETURN(ToldTotals told, TotalsIn(for_all, rank_));
+  hidden_ = std::move(told.hidden);
+  counted_ = std::move(told.counted);
+  std::map<uint64_t, CodingOfFile> of_files;
+  RecordTaker chosen(codings);
+  for (uint64_t file = 0; !chosen.AtEnd(); ++file)
+    if (const std::string header = chosen.TakeText(); !header.empty()) {
+      HEDDLE_ASSIGN_OR_RETURN(of_files[file], RowCoding::Of(header, whole_.shape.columns));
     }
-    if (!share.ok()) return Malformed();
-  }
-  HEDDLE_ASSIGN_OR_RETURN(std::vector<FileContent> contents, FilesOf(whole_, options_.options, totals));
-  for (FileContent& content : contents) {
+  if (!chosen.ok()) return Malformed();
+  for (FileContent& content : FilesOf(whole_, options_.options, told.totals, of_files)) {
     const int64_t unit = RowsOfUnit(content, options_);
     made_.push_back({std::move(content), unit});
   }
@@ -339,7 +392,11 @@ Result<std::string> JointWrite::Place(const Value& rows, const std::string& kept
         const std::vector<PlacedBytes> left,
         PlaceShare(share, rows, rows_made, before[uint64_t{share.file}], own[uint64_t{share.file}]));
     placed.Put(uint64_t{share.file});
-    made_[share.file].content.totals.Put(&placed);
+    const FileContent& content = made_[share.file].content;
+    content.totals.Put(&placed);
+    // The beginning of the file has it.
+    const bool begins = content.coding != nullptr && share.begin == content.row_begin;
+    placed.PutText(begins ? content.coding->header() : std::string());
     placed.Put(own[uint64_t{share.file}]);
     placed.PutText(made.TakeText());
     placed.Put(made.Take<int64_t>());
@@ -385,6 +442,7 @@ Status FinishJointWrite(std::span<const std::string> of_all, const ValueInfo& wh
   const PackedOptions options = PackingFor(path, write_options);
   std::map<uint64_t, RowTotals> totals;
   std::map<uint64_t, Sections> sections;
+  std::map<uint64_t, CodingOfFile> codings;
   std::string hidden;
   for (const std::string& bytes : of_all) {
     RecordTaker share(bytes);
@@ -392,6 +450,9 @@ Status FinishJointWrite(std::span<const std::string> of_all, const ValueInfo& wh
     while (!share.AtEnd()) {
       const auto file = share.Take<uint64_t>();
       totals[file] = RowTotals::Take(&share);
+      if (const std::string header = share.TakeText(); !header.empty()) {
+        HEDDLE_ASSIGN_OR_RETURN(codings[file], RowCoding::Of(header, whole.shape.columns));
+      }
       Sections& made = sections[file];
       made.bytes += share.Take<int64_t>();
       BinaryIndex index;
@@ -410,7 +471,8 @@ Status FinishJointWrite(std::span<const std::string> of_all, const ValueInfo& wh
   WrittenValue written{.kind = whole.IsFrame() ? Value::Kind::kFrame : Value::Kind::kMatrix,
                        .shape = whole.shape,
                        .schema = whole.schema};
-  HEDDLE_ASSIGN_OR_RETURN(const std::vector<FileContent> contents, FilesOf(whole, write_options, totals));
+  const std::vector<FileContent> contents =
+      FilesOf(whole, write_options, std::move(totals), std::move(codings));
   for (size_t f = 0; f < contents.size(); ++f) {
     Sections& made = sections[uint64_t{f}];
     written.nonzeros += contents[f].totals.nonzeros;
@@ -431,8 +493,9 @@ namespace {
 Status WriteOneFile(const Value& value, const ValueInfo& info, const std::string& path,
                     const WriteOptions& write_options, Files& files) {
   const PackedOptions options = PackingFor(path, write_options);
-  HEDDLE_ASSIGN_OR_RETURN(const FileContent file,
-                          ContentOf(info, 0, TotalsOf(value, 0, write_options), write_options));
+  FileContent file = {.info = info, .totals = TotalsOf(value, 0, write_options)};
+  HEDDLE_ASSIGN_OR_RETURN(file.coding,
+                          CodingOf(info, file.totals, CellsOf(value, write_options), write_options));
   HEDDLE_RETURN_IF_ERROR(files.Replace(path, [&](const ByteSink& sink) -> Status {
     HEDDLE_RETURN_IF_ERROR(GiveBeginning(file, options, sink));
     int64_t bytes = 0;
@@ -464,9 +527,15 @@ Status WriteJointly(const Value& rows, const ValueInfo& whole, const std::string
                     const WriteOptions& options, int64_t held_bytes, Files& files) {
   const std::vector<int64_t> cuts = {0, whole.shape.rows};
   JointWrite write(whole, cuts, 0, path, options, held_bytes, files);
-  HEDDLE_ASSIGN_OR_RETURN(const std::string begun, write.Begin(rows));
+  HEDDLE_ASSIGN_OR_RETURN(JointWrite::Begun begun, write.Begin(rows));
   const auto write_all = [&]() -> Status {
-    HEDDLE_RETURN_IF_ERROR(write.UseTotals({&begun, 1}));
+    std::string codings;
+    if (options.by_groups) {
+      const std::string_view cells = begun.cells;
+      HEDDLE_ASSIGN_OR_RETURN(codings, write.ChooseCodings({&begun.for_all, 1}, {&cells, 1}));
+      begun.cells = {};
+    }
+    HEDDLE_RETURN_IF_ERROR(write.UseTotals({&begun.for_all, 1}, codings));
     HEDDLE_ASSIGN_OR_RETURN(const JointWrite::Given given, write.GiveRows(rows, {}));
     HEDDLE_ASSIGN_OR_RETURN(const std::string placed, write.Place(rows, given.kept, {&given.for_all, 1}));
     return FinishJointWrite({&placed, 1}, whole, path, options, files);

@@ -31,11 +31,20 @@ class JointWrite {
   JointWrite(const ValueInfo& whole, std::span<const int64_t> rank_cuts, int32_t rank,
              const std::string& path, const WriteOptions& options, int64_t held_bytes, Files& files);
 
+  struct Begun {
+    std::string for_all;
+    std::string cells;  ///< For rank 0, of a matrix by column groups: the different cells of the columns.
+  };
   /// Counts what has to be known of the rows of this rank, of panels also their bytes where these can be
   /// counted; rank 0 makes the hidden file or folder.
-  Result<std::string> Begin(const Value& rows) const;
-  /// Takes what Begin() has returned on all ranks. Each later step needs it.
-  Status UseTotals(std::span<const std::string> of_all);
+  Result<Begun> Begin(const Value& rows) const;
+  /// On rank 0, of a matrix by column groups, with what Begin() has returned on all ranks: how each file
+  /// stores the columns, for all ranks.
+  Result<std::string> ChooseCodings(std::span<const std::string> for_all,
+                                    std::span<const std::string_view> cells) const;
+  /// Takes Begun::for_all of all ranks, and what ChooseCodings() has returned on rank 0 ("" where nobody was
+  /// asked). Each later step needs it.
+  Status UseTotals(std::span<const std::string> for_all, std::string_view codings);
 
   /// For each rank the rows of this one that lie in a section which begins in the rows of that rank.
   Result<std::vector<Value>> RowsForOthers(const Value& rows) const;

@@ -61,27 +61,28 @@ RowWriter::RowWriter(ValueInfo info, std::string path, const WriteOptions& optio
 
 Result<std::unique_ptr<RowWriter>> RowWriter::Begin(const ValueInfo& info, const std::string& path,
                                                     const WriteOptions& options,
-                                                    const std::optional<RowTotals>& totals, Files& files) {
+                                                    const std::optional<KnownRows>& known, Files& files) {
   HEDDLE_RETURN_IF_ERROR(CheckWrite(KindOf(info), info.shape, path, options));
-  if (!totals && !CanAppendRows(info, &path, options))
+  if (!known && !CanAppendRows(info, &path, options))
     return Internal("write: rows cannot be appended to '{}' as they come", path);
   std::unique_ptr<RowWriter> writer(new RowWriter(info, path, options, files));
-  writer->known_ = totals;
+  writer->known_ = known;
+  if (known) writer->found_ = known->totals;
   HEDDLE_ASSIGN_OR_RETURN(writer->file_, files.Begin(path));
   return writer;
 }
 
 Status RowWriter::GiveBeginningFor(const Value& first_rows) {
   if (first_rows.IsMatrix()) content_.info.element_type = first_rows.matrix().element_type();
-  HEDDLE_ASSIGN_OR_RETURN(content_,
-                          ContentOf(content_.info, 0,
-                                    known_ ? *known_
-                                           : TotalsLike(TotalsOf(first_rows, 0, write_options_),
-                                                        first_rows.shape().rows, content_.info.shape.rows),
-                                    write_options_));
+  content_.totals = known_ ? known_->totals
+                           : TotalsLike(TotalsOf(first_rows, 0, write_options_), first_rows.shape().rows,
+                                        content_.info.shape.rows);
+  if (known_) content_.coding = known_->coding;
   rows_of_unit_ = RowsOfUnit(content_, options_);
+  const auto append = [this](std::string_view bytes) { return file_->Append(bytes); };
+  if (known_) return GiveBeginning(content_, options_, append);
   HEDDLE_ASSIGN_OR_RETURN(beginning_, BeginningOf(content_, options_));
-  return file_->Append(beginning_);
+  return append(beginning_);
 }
 
 Status RowWriter::Add(const Value& rows) {
@@ -89,10 +90,11 @@ Status RowWriter::Add(const Value& rows) {
   if (next_row_ + waiting_rows_ + count > all)
     return Internal("write: more than the {} rows of the value", all);
   if (rows_of_unit_ == 0) HEDDLE_RETURN_IF_ERROR(GiveBeginningFor(rows));
-  const RowTotals totals = TotalsOf(rows, next_row_ + waiting_rows_, write_options_);
-  found_.Add(totals);
-  // Only rows that have come before decide whether a line is the first one.
-  if (!known_) content_.totals.first_filled = found_.first_filled;
+  if (!known_) {
+    found_.Add(TotalsOf(rows, next_row_ + waiting_rows_, write_options_));
+    // Only rows that have come before decide whether a line is the first one.
+    content_.totals.first_filled = found_.first_filled;
+  }
   int64_t at = 0;
   if (waiting_rows_ > 0) {
     at = std::min(rows_of_unit_ - waiting_rows_, count);
@@ -142,12 +144,15 @@ Status RowWriter::Finish() {
   HEDDLE_ASSIGN_OR_RETURN(const std::string end,
                           EndOf(is_right ? whole : content_, bytes_of_sections_, index_, options_));
   HEDDLE_RETURN_IF_ERROR(file_->Append(end));
-  if (!is_right && known_)
+  const bool is_binary_matrix = write_options_.format == FileFormat::kBinary && !whole.info.IsFrame();
+  if (known_ && is_binary_matrix && index_.stored != static_cast<uint64_t>(found_.stored))
     return Internal("write: the rows of '{}' are others than those that were counted", path_);
   if (!is_right) return WriteAgain(whole.totals);
-  HEDDLE_ASSIGN_OR_RETURN(const std::string beginning, BeginningOf(whole, options_));
-  if (beginning != beginning_)
-    HEDDLE_RETURN_IF_ERROR(file_->ReplaceBeginning(static_cast<int64_t>(beginning_.size()), beginning));
+  if (!known_) {
+    HEDDLE_ASSIGN_OR_RETURN(const std::string beginning, BeginningOf(whole, options_));
+    if (beginning != beginning_)
+      HEDDLE_RETURN_IF_ERROR(file_->ReplaceBeginning(static_cast<int64_t>(beginning_.size()), beginning));
+  }
   HEDDLE_RETURN_IF_ERROR(file_->Commit());
   const WrittenValue written{.kind = KindOf(whole.info),
                              .shape = whole.info.shape,
@@ -163,7 +168,7 @@ Status RowWriter::WriteAgain(const RowTotals& totals) {
   const Shape& shape = content_.info.shape;
   HEDDLE_ASSIGN_OR_RETURN(const BinaryFile made, BinaryFile::Open(file_->Written(), path_));
   HEDDLE_ASSIGN_OR_RETURN(const std::unique_ptr<RowWriter> again,
-                          Begin(content_.info, path_, write_options_, totals, files_));
+                          Begin(content_.info, path_, write_options_, KnownRows{.totals = totals}, files_));
   const int64_t row_bytes = std::max<int64_t>(1, shape.columns * int64_t{sizeof(double)});
   const int64_t rows_at_once = std::max<int64_t>(1, kBytesAtOnce / row_bytes);
   for (int64_t begin = 0; begin < shape.rows; begin += rows_at_once) {

@@ -17,17 +17,23 @@ namespace heddle::ops {
 /// a block of a binary file has) can be set right in the end. `path`: nullptr where only the run tells it.
 bool CanAppendRows(const ValueInfo& info, const std::string* path, const WriteOptions& options);
 
+/// What is known of all rows before the first of them comes.
+struct KnownRows {
+  RowTotals totals;
+  std::shared_ptr<const RowCoding> coding;  ///< Of a matrix by column groups.
+};
+
 /// Writes a matrix or frame whose rows come one panel after the other: the file with the bytes of
 /// WriteValue() and its .mtd. Rows go to a file without a name beside the place of the file as they come.
 /// Without Finish() nothing is left, and what was there before stays. One thread at a time; the bytes of each
 /// panel are made by all threads.
 class RowWriter {
  public:
-  /// `info`: of all rows, of which the number is known. `totals`: of all of them, where they are known;
-  /// without them CanAppendRows() must hold. `files` outlives the writer.
+  /// `info`: of all rows, of which the number is known. `known`: where somebody has counted them; without it
+  /// CanAppendRows() must hold. `files` outlives the writer.
   static Result<std::unique_ptr<RowWriter>> Begin(const ValueInfo& info, const std::string& path,
                                                   const WriteOptions& options,
-                                                  const std::optional<RowTotals>& totals, Files& files);
+                                                  const std::optional<KnownRows>& known, Files& files);
 
   /// The next rows. kInternal for more than there are to be; kResourceExhausted when the disk is full.
   Status Add(const Value& rows);
@@ -45,11 +51,11 @@ class RowWriter {
   const PackedOptions options_;
   Files& files_;
   std::unique_ptr<NewFile> file_;
-  std::optional<RowTotals> known_;  // Of all rows.
+  std::optional<KnownRows> known_;
   FileContent content_;             // With the totals that the sections are made for.
   int64_t rows_of_unit_ = 0;        // 0: nothing has been written.
-  std::string beginning_;
-  RowTotals found_;
+  std::string beginning_;  // Where nothing is known.
+  RowTotals found_;  // Of the rows that have come; of all of them, where they are known.
   int64_t next_row_ = 0;  // Of the next section.
   Value waiting_;         // Rows behind it, fewer than a unit has, in memory of their own.
   int64_t waiting_rows_ = 0;

@@ -42,16 +42,21 @@ Status WritePieces(const PiecedValue& value, const std::string& path, const Writ
     HEDDLE_ASSIGN_OR_RETURN(const Value whole, value.read(0, value.shape.rows));
     return WriteValue(whole, path, options, files);
   }
-  std::optional<RowTotals> totals;
+  std::optional<KnownRows> known;
   if (!CanAppendRows(info, &path, options)) {
-    totals.emplace();
+    ValueInfo typed = info;
+    known.emplace();
+    CountedCells cells;
     HEDDLE_RETURN_IF_ERROR(VisitPieces(value, [&](int64_t begin, const Value& rows) {
-      totals->Add(TotalsOf(rows, begin, options));
+      if (rows.IsMatrix()) typed.element_type = rows.matrix().element_type();
+      known->totals.Add(TotalsOf(rows, begin, options));
+      cells.Add(CellsOf(rows, options));
       return OkStatus();
     }));
+    HEDDLE_ASSIGN_OR_RETURN(known->coding, CodingOf(typed, known->totals, std::move(cells), options));
   }
   HEDDLE_ASSIGN_OR_RETURN(const std::unique_ptr<RowWriter> writer,
-                          RowWriter::Begin(info, path, options, totals, files));
+                          RowWriter::Begin(info, path, options, known, files));
   HEDDLE_RETURN_IF_ERROR(VisitPieces(value, [&](int64_t, const Value& rows) { return writer->Add(rows); }));
   return writer->Finish();
 }

@@ -13,6 +13,7 @@
 #include "core/hash.h"
 #include "ops/base/parallel.h"
 #include "ops/compressed/distinct.h"
+#include "ops/compressed/occurring_cells.h"
 #include "ops/compressed/plan_groups.h"
 
 namespace heddle::ops {
@@ -45,6 +46,30 @@ std::map<Encoding, int> EncodingsOf(const ColumnGroups& groups) {
   return encodings;
 }
 
+// By row number modulo `classes`, as reading one code after the other counts them.
+void ExpectCounts(const ColumnGroup& group, int64_t begin, int64_t end) {
+  std::vector<uint16_t> codes(static_cast<size_t>(end - begin));
+  DecodeCodes(group, begin, end, codes.data());
+  for (const int classes : {1, 2, 8}) {
+    std::vector<int64_t> counts(static_cast<size_t>(classes * group.tuples()), 0);
+    for (size_t i = 0; i < codes.size(); ++i)
+      ++counts[i % static_cast<size_t>(classes) * static_cast<size_t>(group.tuples()) + codes[i]];
+    EXPECT_EQ(CountTuples(group, begin, end, classes), counts) << Name(group.encoding) << " modulo " << classes;
+  }
+}
+
+// Counts that stay with codes are those of all rows, whatever asks for them.
+void ExpectKeptCounts(const ColumnGroup& group, int64_t rows) {
+  const std::vector<int64_t> counts = CountRowsOfTuples(group, 0, rows);
+  ExpectCounts(group, 0, rows);
+  EXPECT_EQ(CountRowsOfTuples(group, 0, rows), counts);
+  if (rows > 20) ExpectCounts(group, 6, rows - 3);
+  const bool keeps = group.encoding == Encoding::kDenseCodes || group.encoding == Encoding::kDefault;
+  EXPECT_EQ(group.codes.counts() != nullptr, keeps) << Name(group.encoding);
+  const ColumnGroup copy = group;  // As a result that shares the codes.
+  EXPECT_EQ(copy.codes.counts(), group.codes.counts());
+}
+
 // Cells are those of the matrix, in every range of rows that begins or ends near a border of something.
 void ExpectCells(const ColumnGroups& groups, const Matrix& matrix) {
   ASSERT_TRUE(Verify(groups).ok()) << Verify(groups).message();
@@ -63,6 +88,8 @@ void ExpectCells(const ColumnGroups& groups, const Matrix& matrix) {
     const int64_t begin = std::min<int64_t>(3, matrix.rows());
     for (const int64_t count : CountTuples(group, begin, matrix.rows())) rows += count;
     EXPECT_EQ(rows, matrix.rows() - begin);
+    ExpectCounts(group, begin, matrix.rows());
+    ExpectKeptCounts(group, matrix.rows());
   }
 }
 

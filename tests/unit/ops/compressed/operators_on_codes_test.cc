@@ -10,6 +10,7 @@
 
 #include "ops/aggregate/aggregate_codes.h"
 #include "ops/base/cpu.h"
+#include "ops/compressed/occurring_cells.h"
 #include "tests/unit/ops/compressed/made_groups.h"
 #include "tests/unit/ops/compressed/run_codes.h"
 
@@ -162,6 +163,26 @@ TEST_P(CodesTest, SumsAndExtremesWithoutInstructionsThatLookUpBytes) {
     for (const std::string name : {"sum", "colSums", "rowSums", "rowMaxs", "rowMins", "colMaxs"})
       CodesCall(name, {x}).Expect();
   ASSERT_TRUE(ForceCpu(before).ok());
+}
+
+// Sums count the rows of each tuple, once for all matrices with these codes; views of rows have others.
+TEST_P(CodesTest, CountsStayWithCodes) {
+  const std::vector<std::string> names = {"sum", "max", "min", "mean", "colSums", "colMins", "colMaxs", "colMeans"};
+  const Matrix x = Make(14);
+  ASSERT_FALSE(KnowsCounts(x));
+  for (const std::string& name : names) CodesCall(name, {x}).Expect();
+  const bool are_exact =
+      FoldsInAnyOrder(*FindAggregate("sum"), x) || FoldsInAnyOrder(*FindAggregate("colSums"), x);
+  EXPECT_EQ(KnowsCounts(x), are_exact);
+  EXPECT_FALSE(KnowsCounts(x.Rows(0, kRows - 1)));
+  const std::optional<Value> squares = CodesCall("*", {x, x}).OfCodes();
+  ASSERT_TRUE(squares);
+  EXPECT_EQ(KnowsCounts(squares->matrix()), are_exact);
+  for (const std::string& name : names) {
+    CodesCall(name, {*squares}).Expect();
+    CodesCall(name, {x.Rows(0, kRows - 1)}).Expect();
+    CodesCall(name, {x.Rows(5, kRows)}).Expect();
+  }
 }
 
 TEST_P(CodesTest, PartsOfReductionsFinishToTheSameBytes) {

@@ -45,6 +45,12 @@ class ProductCall {
     const Value* const inputs[] = {&left, &right};
     return op_->run_compressed(Whole(inputs));
   }
+  /// With `x` and `y` in the place of both.
+  Result<std::optional<Value>> CompressedBoth(const Matrix& x, const Matrix& y) {
+    const Value left(x), right(y);
+    const Value* const inputs[] = {&left, &right};
+    return op_->run_compressed(Whole(inputs));
+  }
   /// With `y` in the place of the right operand.
   Result<std::optional<Value>> CompressedRight(const Matrix& y) {
     const Value right(y);
@@ -251,6 +257,46 @@ TEST(CompressedProductTest, OfAFewRows) {
   EXPECT_TRUE(Matrix::SameCells((*result)->matrix(), call.Expected()));
 }
 
+// Two compressed matrices, and dense ones with whole numbers of up to seven bits on either side.
+TEST(CompressedProductTest, OfTheTransposedAndBytes) {
+  const auto byte = [](int64_t i) { return static_cast<double>(Drawn(i, 128)); };
+  const auto dummy = [](int64_t i) { return Drawn(i, 5) == 0 ? 1.0 : -0.0; };
+  const auto whole = [](int64_t i) { return static_cast<double>(Drawn(i, 1000)) - 3; };
+  for (const auto& [m, n] : kShapes)
+    for (const int64_t k : {1, 5, 12}) {
+      const Matrix x = FewDifferent(m, n, Quarters), other = FewDifferent(m, k, whole);
+      const std::vector<Matrix> stored = Stored(x), others = Stored(other);
+      ProductCall both("t%*%", x, other);
+      for (size_t i = 0; i < stored.size(); ++i) {
+        const Result<std::optional<Value>> result = both.CompressedBoth(stored[i], others[i]);
+        ASSERT_TRUE(result.ok() && *result);
+        EXPECT_TRUE(Matrix::SameCells((*result)->matrix(), both.Expected())) << m << "x" << n << ", " << k;
+      }
+      for (const auto& cell : std::vector<std::function<double(int64_t)>>{byte, dummy}) {
+        Matrix y = Filled(m, k, cell);
+        ExpectSame("t%*%", x, y, true, {stored[0], stored[2]});
+        if (m > 4000) y.mutable_data()[(m - 1) * k] = 0.5;  // Seen in the last tile.
+        ExpectSame("t%*%", x, y, true, {stored[2]});
+        ProductCall weighted("t%*%", y, x);
+        for (const Matrix& right : stored) {
+          const Result<std::optional<Value>> result = weighted.CompressedRight(right);
+          ASSERT_TRUE(result.ok());
+          if (!*result) continue;
+          EXPECT_TRUE(Matrix::SameCells((*result)->matrix(), weighted.Expected())) << m << "x" << n << ", " << k;
+        }
+      }
+      if (::testing::Test::HasFailure()) return;
+    }
+  // Sums of such a product are rounded.
+  const Matrix x = FewDifferent(4500, 12, [](int64_t number) { return std::ldexp(number % 8 + 1, 47); });
+  for (const Matrix& stored : Stored(x)) {
+    ProductCall large("t%*%", Filled(4500, 5, byte), x);
+    const Result<std::optional<Value>> result = large.CompressedRight(stored);
+    ASSERT_TRUE(result.ok() && *result);
+    EXPECT_TRUE(Matrix::SameCells((*result)->matrix(), large.Expected()));
+  }
+}
+
 // Views of no rows: every chain is empty.
 TEST(CompressedProductTest, OfNoRows) {
   const Matrix some = FewDifferent(40, 12, [](int64_t number) { return static_cast<double>(number) / 3; });
@@ -333,6 +379,23 @@ TEST(CompressedProductTest, RowsOfFewEntriesAreLeftToCsr) {
   EXPECT_TRUE(*call.Compressed(EncodedMatrix(x, SingleGroups(300, Encoding::kDenseCodes), 0)));
   // A dense product has as many terms for a zero as for any other cell.
   ExpectSame("t%*%", x, {}, true, {stored});
+}
+
+TEST(ByteProductsTest, BytesAreWholeNumbersOfSevenBits) {
+  std::vector<double> cells(37);
+  std::vector<uint8_t> bytes(cells.size());
+  for (size_t i = 0; i < cells.size(); ++i) cells[i] = static_cast<double>(7 * i % 128);
+  cells[3] = -0.0;
+  cells[4] = 127;
+  ASSERT_TRUE(simd::ToBytes(cells.data(), 37, bytes.data()));
+  for (size_t i = 0; i < cells.size(); ++i) EXPECT_EQ(bytes[i], cells[i]) << i;
+  for (const double other : {128.0, -1.0, 0.5, 126.999, 4294967296.0, -2147483648.0, 1e300, kInfinity, -kInfinity,
+                             std::nan("")})
+    for (const size_t place : {0, 17, 31, 32, 36}) {
+      std::vector<double> changed = cells;
+      changed[place] = other;
+      EXPECT_FALSE(simd::ToBytes(changed.data(), 37, bytes.data())) << other << " at " << place;
+    }
 }
 
 TEST(ByteProductsTest, AreThoseOfWholeNumbers) {

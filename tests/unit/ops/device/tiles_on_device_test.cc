@@ -3,9 +3,11 @@
 // (Debian: pocl-opencl-icd) these tests are skipped.
 #include <gtest/gtest.h>
 
+#include <cstdlib>
 #include <iterator>
+#include <map>
 #include <memory>
-#include <set>
+#include <optional>
 #include <string>
 
 #include "first_device.h"
@@ -17,27 +19,36 @@
 namespace heddle::ops::testing {
 namespace {
 
-// Runs what BodyBuilder runs once more on the device, and compares.
-class TilesOnDeviceTest : public ::testing::Test {
- protected:
-  void SetUp() override {
-    ComputeDevice* const device = FirstDevice();
-    if (device == nullptr) GTEST_SKIP() << "this machine has no OpenCL device";
-    Result<std::unique_ptr<DeviceQueue>> queue = device->MakeQueue();
-    ASSERT_TRUE(queue.ok()) << queue.status().ToString();
-    queue_ = *std::move(queue);
-    operators_ = std::make_unique<DeviceOperators>(*device);
+// Runs what BodyBuilder runs once more on the device, and compares: by work-groups of many work-items, as on a
+// GPU, or of one, as on a processor: bodies in turns, or each by both.
+class DeviceComparison {
+ public:
+  explicit DeviceComparison(ComputeDevice& device)
+      : of_many_(device, 64), of_one_(device, 1), queue_(*device.MakeQueue()) {
     BodyBuilder::also_run = [this](const KernelCall& call, std::span<const Value> expected) {
       RunOnDevice(call, expected);
     };
   }
-  void TearDown() override { BodyBuilder::also_run = nullptr; }
+  ~DeviceComparison() { BodyBuilder::also_run = nullptr; }
+  DeviceComparison(const DeviceComparison&) = delete;
+  DeviceComparison& operator=(const DeviceComparison&) = delete;
 
+  int ran() const { return ran_; }
+  /// Why calls were left to the host, and how many.
+  const std::map<std::string, int>& left_to_host() const { return left_to_host_; }
+
+ private:
   void RunOnDevice(const KernelCall& call, std::span<const Value> expected) {
+    const bool turn = turns_.try_emplace(call.node.fused->ToText(), turns_.size() % 2 == 0).first->second;
+    if (turn || testing_support::RunsAllPlans()) RunBy(of_many_, call, expected);
+    if (!turn || testing_support::RunsAllPlans()) RunBy(of_one_, call, expected);
+  }
+
+  void RunBy(DeviceOperators& operators, const KernelCall& call, std::span<const Value> expected) {
     std::vector<Value> actual(expected.size());
-    const Status status = operators_->Run(call, *queue_, actual);
+    const Status status = operators.Run(call, *queue_, actual);
     if (status.code() == StatusCode::kUnimplemented) {
-      left_to_host_.insert(status.message());
+      ++left_to_host_[status.message()];
       return;
     }
     ASSERT_TRUE(status.ok()) << status.ToString() << "\n" << call.node.fused->ToText();
@@ -102,11 +113,47 @@ class TilesOnDeviceTest : public ::testing::Test {
     return "";
   }
 
-  std::unique_ptr<DeviceQueue> queue_;
-  std::unique_ptr<DeviceOperators> operators_;
+  DeviceOperators of_many_, of_one_;
+  std::map<std::string, bool> turns_;  // By body.
+  const std::unique_ptr<DeviceQueue> queue_;
   int ran_ = 0;
-  std::set<std::string> left_to_host_;
+  std::map<std::string, int> left_to_host_;
 };
+
+class TilesOnDeviceTest : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    ComputeDevice* const device = FirstDevice();
+    if (device == nullptr) GTEST_SKIP() << "this machine has no OpenCL device";
+    comparison_.emplace(*device);
+  }
+
+  int ran() const { return comparison_->ran(); }
+  const std::map<std::string, int>& left_to_host() const { return comparison_->left_to_host(); }
+
+ private:
+  std::optional<DeviceComparison> comparison_;
+};
+
+// HEDDLE_FUSED_ON_DEVICE=1: every test of fused operators runs them on the device, too, and the end tells why
+// some of them have not run there.
+class EveryTestOnDevice : public ::testing::Environment {
+ public:
+  void SetUp() override {
+    const char* const asked = std::getenv("HEDDLE_FUSED_ON_DEVICE");
+    ComputeDevice* const device = asked == nullptr ? nullptr : FirstDevice();
+    if (device != nullptr) comparison_.emplace(*device);
+  }
+  void TearDown() override {
+    if (!comparison_) return;
+    fmt::print("{} calls on the device\n", comparison_->ran());
+    for (const auto& [why, count] : comparison_->left_to_host()) fmt::print("{} not: {}\n", count, why);
+  }
+
+ private:
+  std::optional<DeviceComparison> comparison_;
+};
+const auto* const every_test_on_device = ::testing::AddGlobalTestEnvironment(new EveryTestOnDevice);
 
 // Each kind of root with some of the shapes: compiling a kernel takes longer than all else.
 TEST_F(TilesOnDeviceTest, CellsRowsAndReductions) {
@@ -125,7 +172,7 @@ TEST_F(TilesOnDeviceTest, CellsRowsAndReductions) {
       if (HasFailure()) return;
     }
   }
-  EXPECT_GT(ran_, 50);
+  EXPECT_GT(ran(), 50);
 }
 
 TEST_F(TilesOnDeviceTest, Products) {
@@ -139,7 +186,7 @@ TEST_F(TilesOnDeviceTest, Products) {
       body.ExpectSame(fmt::format("t(X) (w * (X V)) of {}, {}", shape, k));
       if (HasFailure()) return;
     }
-  EXPECT_GT(ran_, 20);
+  EXPECT_GT(ran(), 20);
 }
 
 // Sums that are finite in every leaf and leave the range of doubles where leaves are joined are the host's.
@@ -153,7 +200,35 @@ TEST_F(TilesOnDeviceTest, SumsThatOverflowWhereLeavesAreJoined) {
     body.Finish({body.Op(root, {body.Op(*root == 'm' ? "abs" : "round", {in})})});
     body.ExpectSame(fmt::format("{} of large cells", root));
   }
-  EXPECT_TRUE(left_to_host_.contains("a sum is infinite or NaN"));
+  EXPECT_TRUE(left_to_host().contains("a sum is infinite or NaN"));
+}
+
+// The place of the largest cell of a row, and what goes by moments: two passes over the cells.
+TEST_F(TilesOnDeviceTest, PlacesAndMoments) {
+  size_t turn = 0;
+  for (const Shape& shape : {Shape{130, 3}, Shape{1025, 9}}) {
+    BodyBuilder body;
+    const NodeId x = body.Input(Value(Cells(shape.rows, shape.columns, 15, ++turn % 2 == 0))),
+                 y = body.Input(Value(Cells(shape.rows, shape.columns, 16)));
+    const NodeId cells = body.Op("-", {x, y});
+    body.fused().kind = FusionTemplate::kStitch;
+    body.Finish({body.Op("rowIndexMax", {cells}), body.Op("rowIndexMin", {x}), body.Op("rowVars", {y}),
+                 body.Op("rowSds", {body.Op("*", {y, y})}), body.Op("colVars", {y}), body.Op("colSds", {y}),
+                 body.Op("max", {y})});
+    body.ExpectSame(fmt::format("places and moments of {}", shape));
+    if (HasFailure()) return;
+  }
+  EXPECT_GT(ran(), 5);
+}
+
+// Chains of floats over blocks of 64 rows, of which tiles have fewer where their rows are wide.
+TEST_F(TilesOnDeviceTest, ProductsOfFloatsInBlocks) {
+  BodyBuilder body;
+  const NodeId x = body.Input(Value(Cells(1000, 300, 1))), y = body.Input(Value(Cells(1000, 9, 2)));
+  body.Finish({body.Op("t%*%", {body.Op("abs", {x}), y})});
+  body.ExpectSame("t(abs(X)) Y of floats");
+  EXPECT_GT(ran(), 1);
+  EXPECT_TRUE(left_to_host().empty()) << left_to_host().begin()->first;
 }
 
 // Products that are too small for a double leave zeros without a sign.
@@ -165,7 +240,7 @@ TEST_F(TilesOnDeviceTest, ProductsThatVanishHaveNoSign) {
     body.Finish({body.Op("/", {body.Literal(Scalar(1.0)), body.Op("%*%", {x, v})})});
     body.ExpectSame(fmt::format("1 / (X %*% V) of {} columns", k));
   }
-  EXPECT_GT(ran_, 5);
+  EXPECT_GT(ran(), 5);
 }
 
 TEST_F(TilesOnDeviceTest, RandomBodies) {
@@ -175,7 +250,7 @@ TEST_F(TilesOnDeviceTest, RandomBodies) {
     RandomBodyAgrees(shape, seed, 11);
     RandomBodyAgrees(shape, seed, 11, Roots::kSeveral);
   }
-  EXPECT_GT(ran_, 15);
+  EXPECT_GT(ran(), 15);
 }
 
 }  // namespace

@@ -6,6 +6,8 @@
 #include <limits>
 
 #include "core/environment/random.h"
+#include "core/memory/block_pool.h"
+#include "core/memory/memory_budget.h"
 #include "tests/unit/ops/frame_pieces.h"
 
 namespace heddle::ops {
@@ -151,6 +153,43 @@ TEST(TransformStagesTest, LargeMatricesStayInColumnGroups) {
     if (!found.IsCompressed()) continue;
     EXPECT_LT(2 * found.groups().bytes(), wanted.bytes());
     EXPECT_TRUE(Verify(found.groups()).ok());
+  }
+}
+
+// Where there is room for cells there is a result: without room for groups, or for cells made of these, that
+// is what there is room for.
+TEST(TransformStagesTest, WithoutRoomForGroupsCellsAreMade) {
+  const Frame frame = RandomFrame(60'000, 5);
+  MemoryBudget& budget = MemoryBudget::Process();
+  const int64_t limit = budget.limit();
+  for (const char* spec : {kSpecs[0], kSpecs[1], kSpecs[2]}) {
+    SCOPED_TRACE(spec);
+    const auto encode = [&](const testing::Attributes& attributes, int64_t room) {
+      Invocation call("transformencode", {Value(frame), Text(spec)}, attributes);
+      BlockPool::Process().Trim();
+      budget.SetLimit(budget.used() + room);
+      Result<std::vector<Value>> results = call.RunSeveralRows(0, 0, 0, 2);
+      budget.SetLimit(limit);
+      return results;
+    };
+    int made = 0, refused = 0;
+    for (int64_t room = 1 << 20; room < int64_t{64} << 20; room += room / 3) {
+      SCOPED_TRACE(room);
+      const Result<std::vector<Value>> cells = encode({}, room), groups = encode(kOfGroups, room);
+      if (!groups.ok()) {
+        EXPECT_EQ(groups.status().code(), StatusCode::kResourceExhausted);
+      }
+      if (!cells.ok()) {
+        ++refused;
+        continue;
+      }
+      ++made;
+      ASSERT_TRUE(groups.ok()) << groups.status().ToString();
+      EXPECT_TRUE(Matrix::SameCells(*ToDense((*groups)[0].matrix()), *ToDense((*cells)[0].matrix())));
+      EXPECT_TRUE(Frame::SameCells((*groups)[1].frame(), (*cells)[1].frame()));
+    }
+    EXPECT_GT(made, 2);
+    EXPECT_GT(refused, 2);
   }
 }
 

@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ops/io/exchange/convert_file.h"
 
+#include <fmt/format.h>
+
 #include "ops/io/exchange/inspect_file.h"
+#include "ops/io/formats/options.h"
 #include "tests/unit/ops/io/formats/formats_fixture.h"
 
 namespace heddle::ops {
@@ -41,6 +44,33 @@ TEST_F(ConvertFileTest, AFrameKeepsNamesTypesAndMissingCells) {
   EXPECT_EQ(Get("c.csv"), Get("a.csv"));
   EXPECT_EQ(Convert("c.csv", "d.tsv").data_type, DataType::kFrame);
   EXPECT_EQ(Get("d.tsv"), "id\tname\tok\n1\tAnna\ttrue\n20\t\tfalse\n");
+}
+
+// As compression= of write(): the bytes are the same. Names go, as of a matrix.
+TEST_F(ConvertFileTest, ColumnGroups) {
+  Matrix matrix = *Matrix::Dense(5000, 3);
+  std::string text = "a,b,c\n";
+  for (int64_t i = 0; i < matrix.rows(); ++i)
+    for (int64_t j = 0; j < 3; ++j) {
+      matrix.mutable_data()[3 * i + j] = static_cast<double>(i * (j + 3) % 7);
+      text += fmt::format("{}{}", i * (j + 3) % 7, j == 2 ? '\n' : ',');
+    }
+  Put("a.csv", text);
+  WriteOptions options = {.format = FileFormat::kBinary};
+  ASSERT_TRUE(SetCompression("Groups", &options).ok());
+  ASSERT_TRUE(WriteValue(Value(matrix), "expected.bin", options, *files_).ok());
+  const Converted converted = Convert("a.csv", "b.bin", {.compression = "groups"});
+  EXPECT_EQ(converted.data_type, DataType::kMatrix);
+  EXPECT_EQ(converted.warnings.size(), 1u);
+  EXPECT_EQ(Get("b.bin"), Get("expected.bin"));
+  EXPECT_LT(Get("b.bin").size(), 5000u * 3);
+  EXPECT_EQ(Convert("b.bin", "c.csv").data_type, DataType::kMatrix);
+  EXPECT_TRUE(Matrix::SameCells(*ToDense(*Read("c.csv")), matrix));
+  EXPECT_EQ(ConvertFile("a.csv", "b.csv", {.compression = "groups"}, *files_).status().message(),
+            "write: compression=\"groups\" is of format=\"binary\", not of 'csv'");
+  // Of other formats it says how the file is packed, whatever its name ends in.
+  Convert("b.bin", "d.csv", {.compression = "gzip"});
+  EXPECT_EQ(Get("d.csv").substr(0, 2), "\x1f\x8b");
 }
 
 TEST_F(ConvertFileTest, NumbersOfArffKeepTheirNames) {

@@ -6,6 +6,7 @@
 #include <cstring>
 #include <set>
 
+#include "core/memory/counted_heap.h"
 #include "core/values/column_groups.h"
 #include "ops/base/cpu.h"
 #include "ops/io/exchange/inspect_file.h"
@@ -96,7 +97,7 @@ TEST_F(ColumnGroupsFileTest, ColumnsOfFewCellsShareACode) {
   std::vector<std::vector<int32_t>> with_codes;
   for (const ColumnGroup& group : file.coding()->groups().groups)
     if (group.encoding == Encoding::kDenseCodes) with_codes.push_back(group.columns);
-  const std::vector<std::vector<int32_t>> expected = {{1, 3, 14}, {4}, {5}, {6}, {11}, {15}};
+  const std::vector<std::vector<int32_t>> expected = {{1, 3, 14}, {4}, {5}, {11}, {15}};
   EXPECT_EQ(with_codes, expected);
 }
 
@@ -104,7 +105,7 @@ TEST_F(ColumnGroupsFileTest, InspectNamesTheGroups) {
   ASSERT_TRUE(Write(ColumnsOfEveryKind(5000, 3), "m", ByGroups()).ok());
   const Result<FileFacts> facts = InspectFile("m", {}, *files_);
   ASSERT_TRUE(facts.ok()) << facts.status().ToString();
-  EXPECT_NE(facts->column_groups.find("8 columns in 6 groups DDC"), std::string::npos)
+  EXPECT_NE(facts->column_groups.find("7 columns in 5 groups DDC"), std::string::npos)
       << facts->column_groups;
   EXPECT_EQ(facts->rows_looked_at, 5000);
   EXPECT_EQ(facts->facts[5].greatest, 199);
@@ -200,6 +201,66 @@ TEST_F(ColumnGroupsFileTest, CompressedMatricesAreWrittenAFewRowsAtATime) {
     ASSERT_TRUE(status.ok()) << status.ToString();
     EXPECT_TRUE(BytesOf("compressed") == BytesOf("dense")) << format;
   }
+}
+
+// Where rows come a few at a time, the cells of the columns are there once while they are counted, and then
+// the dictionaries, their hash tables and the header: about five times 16 bytes of each different cell.
+TEST_F(ColumnGroupsFileTest, CountedCellsAreHeldOnce) {
+  if (!HeapIsCounted()) GTEST_SKIP() << "the heap is not counted here";
+  constexpr int64_t kRows = 180'000, kColumns = 16, kDifferent = 40'000;
+  Matrix matrix = *Matrix::Dense(kRows, kColumns);
+  for (int64_t k = 0; k < matrix.cells(); ++k)
+    matrix.mutable_data()[k] = static_cast<double>(k / kColumns * 7 % kDifferent);
+  const PiecedValue pieces = {
+      .shape = matrix.shape(), .rows_at_once = 5000, .read = [&](int64_t begin, int64_t end) -> Result<Value> {
+        return Value(matrix.Rows(begin, end));
+      }};
+  BlockPool::Process().Trim();
+  // The first bytes of the heap are free.
+  const std::unique_ptr<char[]> allowance(new char[MemoryBudget::kHeapAllowance]);
+  MemoryBudget& budget = MemoryBudget::Process();
+  const int64_t limit = budget.limit();
+  budget.SetLimit(budget.used() + 5 * 16 * kColumns * kDifferent);
+  const Status status = WithinMemory("write", [&] { return WritePieces(pieces, "m", ByGroups(), *files_); });
+  budget.SetLimit(limit);
+  ASSERT_TRUE(status.ok()) << status.ToString();
+  EXPECT_NE(Opened("m").coding(), nullptr);
+}
+
+// Rows of a file are read without codes by who does not know these: then a few blocks of codes are there.
+TEST_F(ColumnGroupsFileTest, CellsAreReadWithoutHoldingAllCodes) {
+  Matrix matrix = *Matrix::Dense(1'000'000, 2);
+  for (int64_t k = 0; k < matrix.cells(); ++k)
+    matrix.mutable_data()[k] = k % 2 == 0 ? static_cast<double>(k) / 7 : static_cast<double>(k / 64 % 9);
+  ASSERT_TRUE(Write(matrix, "m", ByGroups()).ok());
+  ASSERT_NE(Opened("m").coding(), nullptr);
+  const ReadOptions options = *ResolveReadOptions(Node(), "m", *files_);
+  const FileSummary summary = *Summarize(options, *files_);
+  BlockPool::Process().Trim();
+  MemoryBudget& budget = MemoryBudget::Process();
+  const int64_t limit = budget.limit();
+  budget.SetLimit(budget.used() + matrix.bytes() + (int64_t{7} << 20));  // All codes and cells: half more.
+  const Result<Matrix> rows = ReadRows(options, summary, 0, matrix.rows(), *files_);
+  budget.SetLimit(limit);
+  ASSERT_TRUE(rows.ok()) << rows.status().ToString();
+  EXPECT_TRUE(rows->IsDense());
+  ExpectSameBits(*rows, matrix);
+}
+
+// A dictionary in which most cells stand once saves little, and who reads the file would look all of it up.
+TEST_F(ColumnGroupsFileTest, CellsThatAreNearlyAllDifferentHaveNoCodes) {
+  Matrix matrix = *Matrix::Dense(20'000, 2);
+  for (int64_t i = 0; i < 20'000; ++i) {
+    matrix.mutable_data()[2 * i] = static_cast<double>(i % 6000) / 7;
+    matrix.mutable_data()[2 * i + 1] = static_cast<double>(i % 4000) / 7;
+  }
+  ASSERT_TRUE(Write(matrix, "m", ByGroups()).ok());
+  const BinaryFile file = Opened("m");
+  ASSERT_NE(file.coding(), nullptr);
+  const std::vector<ColumnGroup>& groups = file.coding()->groups().groups;
+  ASSERT_EQ(groups.size(), 2u);
+  EXPECT_EQ(groups[0].encoding, Encoding::kUncompressed);
+  EXPECT_EQ(groups[1].encoding, Encoding::kDenseCodes);
 }
 
 TEST_F(ColumnGroupsFileTest, WhatSavesNothingIsWrittenAsItIs) {
@@ -353,6 +414,58 @@ TEST_F(LyingFileTest, CodesBeyondTheDictionaryAreRefused) {
   EXPECT_EQ(FaultOf(kHeaderBytes + 24, uint64_t{1} << 60), "cannot read 'm': its column groups are damaged");
   // Its columns: other than those of the file.
   EXPECT_EQ(FaultOf(kHeaderBytes + 16, uint64_t{2}), "cannot read 'm': its column groups are damaged");
+}
+
+// What stands in the header, under a right checksum, and in the index: encodings, codes and dictionaries that
+// there are not, sizes that nothing could hold, and sums that are none.
+TEST_F(LyingFileTest, HeadersAndIndexesThatLieAreRefused) {
+  Write([](int64_t i) { return static_cast<double>(i * 7 % 5); });
+  const std::string damaged = "cannot read 'm': its column groups are damaged";
+  constexpr size_t kRowsOfGroups = kHeaderBytes + 8, kGroup = kRowsOfGroups + 32;
+  EXPECT_EQ(FaultOf(kRowsOfGroups, uint64_t{2000}), damaged);
+  EXPECT_EQ(FaultOf(kRowsOfGroups, uint64_t{1} << 62), damaged);
+  EXPECT_EQ(FaultOf(kRowsOfGroups + 16, uint64_t{0}), damaged);       // no group
+  EXPECT_EQ(FaultOf(kRowsOfGroups + 24, uint64_t{1}), damaged);       // floats
+  for (const uint32_t encoding : {0, 1, 3, 5, 6, 77})                 // its codes and tuples are of DDC
+    EXPECT_EQ(FaultOf(kGroup, encoding), damaged) << encoding;
+  EXPECT_EQ(FaultOf(kGroup, uint32_t{4}),                             // codes are no runs
+            "cannot read 'm': rows 1 to 2000: what is stored of a column group has more codes than rows");
+  for (const uint32_t bits : {0, 3, 5, 8, 16, 64})                    // other than five tuples need
+    EXPECT_EQ(FaultOf(kGroup + 4, bits), damaged) << bits;
+  constexpr uint64_t kSizes[] = {0, 2, uint64_t{1} << 31, uint64_t{1} << 61, ~uint64_t{0}};
+  for (const uint64_t size : kSizes) {
+    SCOPED_TRACE(size);
+    EXPECT_EQ(FaultOf(kGroup + 8, size), damaged);                    // columns
+    if (size != 0) {
+      EXPECT_EQ(FaultOf(kGroup + 16, size), damaged);                 // codes
+    }
+    if (size != ~uint64_t{0}) {
+      EXPECT_EQ(FaultOf(kGroup + 24, size), damaged);                 // shares the dictionary of a group
+    }
+    EXPECT_EQ(FaultOf(kGroup + 32, size), damaged);                   // tuples
+    if (size != ~uint64_t{0}) {
+      EXPECT_EQ(FaultOf(kGroup + 40, size), damaged);                 // entries of a sparse dictionary
+    }
+  }
+  EXPECT_EQ(FaultOf(kGroup + 48, uint32_t{1}), damaged);              // a column that is not there
+  EXPECT_EQ(FaultOf(kGroup + 48, ~uint32_t{0}), damaged);
+  EXPECT_EQ(FaultOf(kGroup + 56, 8.5), "it is read");                 // a cell of the dictionary
+  // The only block and its entry of the index: where it begins, its bytes, its cells, its layout.
+  const size_t index = bytes_.size() - kEndBytes - kEntryBytes;
+  const std::string of_block = "cannot read 'm': rows 1 to 2000: the index does not agree with itself";
+  for (const uint64_t wrong : {uint64_t{0}, uint64_t{1} << 40, ~uint64_t{0}}) {
+    EXPECT_EQ(FaultOf(index, wrong), of_block) << wrong;
+    EXPECT_EQ(FaultOf(index + 8, wrong), of_block) << wrong;
+  }
+  EXPECT_EQ(FaultOf(index + 16, uint64_t{2001}), of_block);
+  EXPECT_EQ(FaultOf(index + 16, uint64_t{1999}), "cannot read 'm': the index does not agree with itself");
+  for (const uint32_t layout : {0, 3, 4, 7, 99}) EXPECT_EQ(FaultOf(index + 24, layout), of_block) << layout;
+  // Rows: more than the blocks have, and so many that no index names their blocks.
+  EXPECT_EQ(FaultOf(16, uint64_t{2002}),
+            "cannot read 'm': rows 1 to 2002: the index does not agree with itself");
+  EXPECT_EQ(FaultOf(16, uint64_t{1} << 40),
+            "cannot read 'm': it is cut off, or its index is damaged\nthe index stands at the end of the file");
+  EXPECT_EQ(FaultOf(16, uint64_t{1} << 55), "cannot read 'm': its header is damaged");
 }
 
 TEST_F(LyingFileTest, RunsOutOfOrderAreRefused) {

@@ -126,7 +126,7 @@ TEST_F(JointWriteTest, ADiskThatIsFullLeavesTheOldFile) {
 TEST_F(JointWriteTest, WhatArrivesMalformedIsNamed) {
   const Value value(SomeCells(10, 4));
   Ranks ranks = MakeRanks(value, {0, 5, 10}, "x", In(FileFormat::kCsv));
-  EXPECT_FALSE(ranks.writes[0].UseTotals(std::vector<std::string>{"short"}).ok());
+  EXPECT_FALSE(ranks.writes[0].UseTotals(std::vector<std::string>{"short"}, "").ok());
   ASSERT_TRUE(ranks.Begin().ok());
   ASSERT_TRUE(ranks.Give().ok());
   EXPECT_FALSE(ranks.writes[0].Place(ranks.rows[0], "", ranks.for_all).ok());

@@ -80,11 +80,18 @@ class JointWriteTest : public FormatsTest {
         writes.emplace_back(info, cuts, static_cast<int32_t>(rank), path, options, held_bytes, *files[rank]);
     }
     Status Begin() {
-      std::vector<std::string> begun;
+      std::vector<std::string> begun, cells;
       for (size_t rank = 0; rank < files.size(); ++rank) {
-        HEDDLE_ASSIGN_OR_RETURN(begun.emplace_back(), writes[rank].Begin(rows[rank]));
+        HEDDLE_ASSIGN_OR_RETURN(JointWrite::Begun of_rank, writes[rank].Begin(rows[rank]));
+        begun.push_back(std::move(of_rank.for_all));
+        cells.push_back(std::move(of_rank.cells));
       }
-      for (JointWrite& write : writes) HEDDLE_RETURN_IF_ERROR(write.UseTotals(begun));
+      std::string codings;
+      if (options.by_groups) {
+        const std::vector<std::string_view> of_all(cells.begin(), cells.end());
+        HEDDLE_ASSIGN_OR_RETURN(codings, writes[0].ChooseCodings(begun, of_all));
+      }
+      for (JointWrite& write : writes) HEDDLE_RETURN_IF_ERROR(write.UseTotals(begun, codings));
       return OkStatus();
     }
     Status Give() {

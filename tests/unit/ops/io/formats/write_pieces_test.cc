@@ -185,7 +185,7 @@ TEST_F(WritePiecesTest, TotalsThatAreWrongAreAnErrorAndNotWrittenOnceMore) {
   const Matrix matrix = DenseThenZeros(20'000, 40, 20'000);
   WriteOptions options;
   options.format = FileFormat::kBinary;
-  const RowTotals none;  // Its blocks would be those of a matrix of zeros.
+  const KnownRows none;  // Its blocks would be those of a matrix of zeros.
   auto writer = RowWriter::Begin(ValueInfo::OfMatrix(matrix.shape()), "out", options, none, *files_);
   ASSERT_TRUE(writer.ok()) << writer.status().ToString();
   ASSERT_EQ((*writer)->Add(Value(matrix)).ToString(), "ok");

@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ops/device/operators/device_commands.h"
+
+#include <algorithm>
+#include <map>
+#include <mutex>
+#include <tuple>
+
+#include "core/values/panels.h"
+
+namespace heddle::ops {
+namespace {
+
+constexpr std::string_view kHead = R"(#pragma OPENCL EXTENSION cl_khr_fp64 : enable
+#pragma OPENCL FP_CONTRACT OFF
+)";
+constexpr std::string_view kOfDoubles = R"(typedef double CELL;
+#define SINGLE 0
+#define ROUNDED(x) (x)
+)";
+constexpr std::string_view kOfFloats = R"(typedef float CELL;
+#define SINGLE 1
+#define ROUNDED(x) convert_float_rte(x)
+)";
+
+std::string Joined(std::string_view types, std::string_view text) {
+  std::string source(kHead);
+  source += types;
+  source += text;
+  return source;
+}
+
+// A kernel of the process, or why the compiler of the device refuses it.
+Result<std::shared_ptr<DeviceKernel>> KernelOf(ComputeDevice& device, const std::string& source,
+                                               const std::string& name) {
+  using Key = std::tuple<ComputeDevice*, std::string, std::string>;
+  static std::mutex mutex;
+  static auto* const kernels = new std::map<Key, Result<std::shared_ptr<DeviceKernel>>>();
+  Key key(&device, name, source);
+  {
+    const std::lock_guard lock(mutex);
+    if (const auto found = kernels->find(key); found != kernels->end()) return found->second;
+  }
+  // Not under the lock: a compiler takes a second. Of two threads that come at once the first one counts.
+  Result<std::shared_ptr<DeviceKernel>> kernel = device.Compile(source, name);
+  const std::lock_guard lock(mutex);
+  return kernels->try_emplace(std::move(key), std::move(kernel)).first->second;
+}
+
+}  // namespace
+
+std::string OverCells(ElementType type, std::string_view text) {
+  return Joined(type == ElementType::kFloat32 ? kOfFloats : kOfDoubles, text);
+}
+
+std::string OverBits(ElementType type, std::string_view text) {
+  return Joined(type == ElementType::kFloat32 ? "typedef uint CELL;\n" : "typedef ulong CELL;\n", text);
+}
+
+Status DeviceCommands::Launch(const std::string& source, const std::string& name,
+                              std::span<const DeviceArgument> arguments, const LaunchShape& shape) {
+  if (shape.group_size > description().most_group_size)
+    return Unimplemented("on a device: {}", name);
+  HEDDLE_ASSIGN_OR_RETURN(const std::shared_ptr<DeviceKernel> kernel, KernelOf(device_, source, name));
+  return queue_.Launch(kernel, arguments, shape);
+}
+
+Status DeviceCommands::LaunchNext(const std::string& source, const std::string& name,
+                                  std::span<const DeviceArgument> arguments, const LaunchShape& shape) {
+  if (has_launched_) HEDDLE_RETURN_IF_ERROR(queue_.Finish());
+  if (IsCancelled(cancelled_)) return Cancelled("cancelled");
+  has_launched_ = true;
+  return Launch(source, name, arguments, shape);
+}
+
+LaunchShape DeviceCommands::ShapeOfCells(int64_t cells) const {
+  constexpr int64_t kGroupSize = 64, kGroupsOfUnit = 32;
+  const int64_t group_size = std::min(kGroupSize, description().most_group_size);
+  return {.groups = std::clamp<int64_t>(CeilDivide(cells, group_size), 1,
+                                        description().compute_units * kGroupsOfUnit),
+          .group_size = group_size};
+}
+
+}  // namespace heddle::ops

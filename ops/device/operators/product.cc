@@ -1,0 +1,245 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ops/device/operators/product.h"
+
+#include <algorithm>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "core/values/panels.h"
+#include "ops/base/device_forms.h"
+#include "ops/device/operators/product_sources.h"
+#include "ops/product/matmul.h"
+#include "ops/product/transposed_order.h"
+#include "ops/reduction/reduction_tree.h"
+
+namespace heddle::ops {
+namespace {
+
+// Steps of terms at which launches of a long chain begin: whole blocks of chains of floats.
+constexpr int64_t kTermsOfStep = 256;
+
+// The launches of one product.
+class ProductLaunches {
+ public:
+  ProductLaunches(DeviceCommands& commands, const DeviceProduct& product, const ProductLimits& limits)
+      : commands_(commands),
+        product_(product),
+        limits_(limits),
+        tile_(limits.is_in_local_memory ? kTileInLocalMemory
+                                        : TileOfVectors(product.type == ElementType::kFloat32)),
+        source_(OverCells(product.type,
+                          limits.is_in_local_memory ? kProductInLocalMemory : kProductOfVectors)),
+        leaf_source_(OverCells(product.type, kLeavesOfProducts)) {}
+
+  int64_t cells() const { return product_.m * product_.n; }
+
+  /// The cells of the result, each one chain.
+  Status Chains(const std::shared_ptr<DeviceMemory>& out) {
+    std::shared_ptr<DeviceMemory> sums = out;
+    if (product_.type == ElementType::kFloat32 && product_.terms > kTermsOfStep) {
+      HEDDLE_ASSIGN_OR_RETURN(sums, commands_.device().Allocate(cells() * 8));
+    }
+    return Launch(0, 1, sums, out);
+  }
+
+  /// The payload of the node over leaves [begin, end), in memory of its own.
+  Result<std::shared_ptr<DeviceMemory>> Node(int64_t begin, int64_t end) {
+    const int64_t count = end - begin;
+    if (count > 1 && count * cells() * 8 > limits_.payload_bytes) {
+      const int64_t middle = begin + FloorPowerOfTwo(count - 1);
+      HEDDLE_ASSIGN_OR_RETURN(const std::shared_ptr<DeviceMemory> left, Node(begin, middle));
+      HEDDLE_ASSIGN_OR_RETURN(const std::shared_ptr<DeviceMemory> right, Node(middle, end));
+      HEDDLE_RETURN_IF_ERROR(commands_.Launch(leaf_source_, "heddle_add",
+                                              std::vector<DeviceArgument>{cells(), left, right},
+                                              commands_.ShapeOfCells(cells())));
+      return left;
+    }
+    HEDDLE_ASSIGN_OR_RETURN(const std::shared_ptr<DeviceMemory> root,
+                            commands_.device().Allocate(cells() * 8));
+    if (count == 1) {
+      HEDDLE_RETURN_IF_ERROR(Launch(begin, 1, root, nullptr));
+    } else {
+      // The queue does one thing after the other, so that all nodes share the memory of their leaves.
+      if (payloads_ == nullptr || payloads_->bytes() < count * cells() * 8) {
+        HEDDLE_ASSIGN_OR_RETURN(payloads_, commands_.device().Allocate(count * cells() * 8));
+      }
+      HEDDLE_RETURN_IF_ERROR(Launch(begin, count, payloads_, nullptr));
+      HEDDLE_RETURN_IF_ERROR(commands_.Launch(leaf_source_, "heddle_join",
+                                              std::vector<DeviceArgument>{count, cells(), payloads_, root},
+                                              commands_.ShapeOfCells(cells())));
+    }
+    return root;
+  }
+
+  /// The cells of the result, from the payload of its root.
+  Status Root(const std::shared_ptr<DeviceMemory>& root, const std::shared_ptr<DeviceMemory>& out) {
+    const int64_t is_symmetric = product_.is_symmetric;
+    return commands_.Launch(leaf_source_, "heddle_root",
+                            std::vector<DeviceArgument>{product_.m, product_.n, is_symmetric, root, out},
+                            commands_.ShapeOfCells(cells()));
+  }
+
+  /// The cells on and above the diagonal of a payload, in memory of their own.
+  Result<std::shared_ptr<DeviceMemory>> Packed(const std::shared_ptr<DeviceMemory>& payload) {
+    const int64_t n = product_.n;
+    HEDDLE_ASSIGN_OR_RETURN(const std::shared_ptr<DeviceMemory> packed,
+                            commands_.device().Allocate(n * (n + 1) / 2 * 8));
+    HEDDLE_RETURN_IF_ERROR(commands_.Launch(leaf_source_, "heddle_pack",
+                                            std::vector<DeviceArgument>{n, payload, packed},
+                                            commands_.ShapeOfCells(cells())));
+    return packed;
+  }
+
+ private:
+  // Leaves [leaf, leaf + leaves), to `out` as cells of the result, or, where it is nullptr, to `sums`.
+  Status Launch(int64_t leaf, int64_t leaves, const std::shared_ptr<DeviceMemory>& sums,
+                const std::shared_ptr<DeviceMemory>& out) {
+    const int64_t first_term = leaf * product_.height;
+    const int64_t height = std::min(product_.height, product_.terms - first_term);
+    const int64_t tiles =
+        leaves * CeilDivide(product_.m, tile_.rows) * CeilDivide(product_.n, tile_.columns);
+    const int64_t work_of_term = 2 * tile_.rows * tile_.columns, most = std::max<int64_t>(height, 1);
+    const int64_t least = std::min(tiles, limits_.least_tiles);
+    const int64_t tiles_at_once = std::clamp(limits_.work_of_launch / (work_of_term * most), least, tiles);
+    const int64_t fitting = limits_.work_of_launch / (work_of_term * tiles_at_once);
+    const int64_t terms_at_once =
+        fitting >= most ? most : std::max(kTermsOfStep, fitting / kTermsOfStep * kTermsOfStep);
+    for (int64_t tile = 0; tile < tiles; tile += tiles_at_once)
+      for (int64_t term = 0; term < most; term += terms_at_once) {
+        const int64_t end = std::min(most, term + terms_at_once), is_symmetric = product_.is_symmetric;
+        const int64_t is_last = out != nullptr && end == most;
+        const std::vector<DeviceArgument> arguments = {
+            product_.m, product_.n, product_.terms - first_term, product_.height, tile, is_symmetric, term,
+            end, product_.a.memory, product_.a.first_cell + first_term * product_.a_column, product_.a_row,
+            product_.a_column, product_.b.memory, product_.b.first_cell + first_term * product_.n, product_.n,
+            sums, out != nullptr ? out : sums, is_last};
+        HEDDLE_RETURN_IF_ERROR(
+            commands_.LaunchNext(source_, "heddle_product", arguments,
+                                 {std::min(tiles_at_once, tiles - tile), tile_.group_size}));
+      }
+    return OkStatus();
+  }
+
+  DeviceCommands& commands_;
+  const DeviceProduct& product_;
+  const ProductLimits& limits_;
+  const ProductTile tile_;
+  const std::string source_, leaf_source_;
+  std::shared_ptr<DeviceMemory> payloads_;
+};
+
+}  // namespace
+
+int64_t DeviceProduct::leaves() const {
+  return height >= terms ? 1 : CeilDivide(terms, height);
+}
+
+ProductLimits ProductLimits::Of(const DeviceDescription& device) {
+  // A unit of a device that computes doubles slowly does 3e9 operations a second: 50 ms.
+  constexpr int64_t kWorkOfUnit = 150'000'000, kTilesOfUnit = 4, kPayloadBytes = int64_t{256} << 20;
+  const bool has_groups = device.most_group_size >= kTileInLocalMemory.group_size &&
+                          device.local_bytes >= kTileInLocalMemory.local_bytes;
+  return {.is_in_local_memory = has_groups && !device.is_host,
+          .work_of_launch = kWorkOfUnit * device.compute_units,
+          .least_tiles = kTilesOfUnit * device.compute_units,
+          .payload_bytes = std::min(kPayloadBytes, device.largest_allocation_bytes)};
+}
+
+Result<std::shared_ptr<const CellsOnDevice>> Multiply(DeviceCommands& commands, const DeviceProduct& product,
+                                                      const ProductLimits& limits) {
+  HEDDLE_ASSIGN_OR_RETURN(const std::shared_ptr<const CellsOnDevice> result,
+                          MakeOnDevice(commands.device(), {product.m, product.n}, product.type));
+  if (product.m == 0 || product.n == 0) return result;
+  ProductLaunches launches(commands, product, limits);
+  if (product.leaves() == 1 && !product.is_symmetric) {
+    HEDDLE_RETURN_IF_ERROR(launches.Chains(result->memory()));
+    return result;
+  }
+  HEDDLE_ASSIGN_OR_RETURN(const std::shared_ptr<DeviceMemory> root, launches.Node(0, product.leaves()));
+  HEDDLE_RETURN_IF_ERROR(launches.Root(root, result->memory()));
+  return result;
+}
+
+Result<Matrix> NodesOf(DeviceCommands& commands, const DeviceProduct& product, int64_t first_leaf,
+                       const ProductLimits& limits) {
+  ProductLaunches launches(commands, product, limits);
+  const bool is_empty = product.terms == 0 || product.m == 0 || product.n == 0;
+  const std::vector<TreeNode> nodes =
+      CoveringNodes(first_leaf, first_leaf + (is_empty ? 0 : product.leaves()));
+  std::vector<std::shared_ptr<DeviceMemory>> payloads;
+  for (const TreeNode& node : nodes) {
+    const int64_t begin = node.FirstLeaf() - first_leaf;
+    HEDDLE_ASSIGN_OR_RETURN(payloads.emplace_back(),
+                            launches.Node(begin, begin + (int64_t{1} << node.level)));
+    if (product.is_symmetric) {
+      HEDDLE_ASSIGN_OR_RETURN(payloads.back(), launches.Packed(payloads.back()));
+    }
+  }
+  const int64_t width = product.is_symmetric ? product.n * (product.n + 1) / 2 : launches.cells();
+  HEDDLE_ASSIGN_OR_RETURN(Matrix list, Matrix::Dense(static_cast<int64_t>(nodes.size()), 2 + width));
+  Status status;
+  for (size_t i = 0; i < nodes.size() && status.ok(); ++i) {
+    double* const row = list.mutable_data() + static_cast<int64_t>(i) * list.columns();
+    row[0] = static_cast<double>(nodes[i].index);
+    row[1] = nodes[i].level;
+    status = commands.queue().Read(*payloads[i], 0, width * 8, row + 2);
+  }
+  // What is queued reads the payloads and writes to the list.
+  if (status.ok()) status = commands.queue().WhenDone([list, payloads](const Status&) {});
+  if (status.ok()) return list;
+  static_cast<void>(commands.queue().Finish());
+  return status;
+}
+
+Result<std::optional<Value>> MultiplyOnDevice(const KernelCall& call, DeviceQueue& queue) {
+  const std::optional<Value> nothing;
+  const Matrix &x = call.inputs[0]->matrix(), &y = call.inputs[1]->matrix();
+  if (IsNarrow(y.columns()) || x.columns() != y.rows() || x.element_type() != y.element_type()) return nothing;
+  const int64_t all_rows = call.input_infos[0].shape.IsKnown() ? call.input_infos[0].shape.rows : x.rows();
+  const DeviceProduct product = {
+      .m = x.rows(),
+      .n = y.columns(),
+      .terms = x.columns(),
+      .height = SplitsInner(all_rows, x.columns(), y.columns()) ? Granule(x.columns()) : x.columns(),
+      .type = x.element_type(),
+      .a = PlaceOf(x),
+      .a_row = x.columns(),
+      .b = PlaceOf(y)};
+  DeviceCommands commands(call, queue);
+  HEDDLE_ASSIGN_OR_RETURN(const std::shared_ptr<const CellsOnDevice> cells,
+                          Multiply(commands, product, ProductLimits::Of(commands.description())));
+  return std::optional<Value>(Matrix::OfDeviceCells(cells));
+}
+
+Result<std::optional<Value>> MultiplyTransposedOnDevice(const KernelCall& call, DeviceQueue& queue) {
+  const std::optional<Value> nothing;
+  const Matrix &x = call.inputs[0]->matrix(), &y = call.inputs[1]->matrix();
+  if (IsNarrow(y.columns()) || x.rows() != y.rows() || x.element_type() != y.element_type()) return nothing;
+  const bool is_whole = call.phase == Phase::kWhole;
+  const TransposedOrder order(call.node, call.input_infos, is_whole ? x.rows() : call.total_rows, x.columns(),
+                              y.columns());
+  if (order.accumulation != Accumulation::kCells) return nothing;
+  const DeviceProduct product = {.m = order.n,
+                                 .n = order.k,
+                                 .terms = x.rows(),
+                                 .height = order.height,
+                                 .type = x.element_type(),
+                                 .a = PlaceOf(x),
+                                 .a_row = 1,
+                                 .a_column = order.n,
+                                 .b = PlaceOf(y),
+                                 .is_symmetric = order.symmetric};
+  DeviceCommands commands(call, queue);
+  const ProductLimits limits = ProductLimits::Of(commands.description());
+  if (is_whole) {
+    HEDDLE_ASSIGN_OR_RETURN(const std::shared_ptr<const CellsOnDevice> cells,
+                            Multiply(commands, product, limits));
+    return std::optional<Value>(Matrix::OfDeviceCells(cells));
+  }
+  HEDDLE_ASSIGN_OR_RETURN(
+      Matrix nodes, NodesOf(commands, product, x.rows() == 0 ? 0 : call.row_begin / order.height, limits));
+  return std::optional<Value>(std::move(nodes));
+}
+
+}  // namespace heddle::ops

@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+
+// Kernels of products in OpenCL C (DeviceProduct).
+namespace heddle::ops {
+
+/// Cells of the result that a work-group computes, and its work-items.
+struct ProductTile {
+  int64_t rows, columns, group_size, local_bytes;
+};
+
+/// `heddle_product` computes tiles of C = A B: for leaf l the sums over its terms [begin, end), which follow
+/// those in `sums` where begin is not 0. Term k of leaf l is term l * height + k of A and B.
+///
+/// Arguments: m, n, terms (of all leaves), height, first_tile, is_symmetric, begin, end; a, first_a, a_row,
+/// a_column; b, first_b, b_row; sums, out, is_last. Where is_last is not 0, the launch has the last terms, and
+/// cells go to `out` as those of the result; else `sums` has one m x n array of doubles for each leaf. Of
+/// doubles both may be the same memory. Tiles below the diagonal of a symmetric result are left out.
+///
+/// A group takes sixteen terms at a time to local memory, of 128 rows of A and 64 columns of B, and each of
+/// its 256 work-items has 8 x 4 cells in registers: for GPUs.
+extern const std::string_view kProductInLocalMemory;
+inline constexpr ProductTile kTileInLocalMemory = {128, 64, 256, (129 + 64) * 16 * 8};
+
+/// The same by one work-item for 64 rows, that has 8 rows of vectors in registers at a time, and the columns
+/// of B packed beside it: for processors.
+extern const std::string_view kProductOfVectors;
+constexpr ProductTile TileOfVectors(bool is_single) { return {64, is_single ? 32 : 24, 1, 0}; }
+
+/// Of payloads of leaves, `cells` doubles each, one behind the other: heddle_join(leaves, cells, payloads,
+/// root) joins them by the tree, in place, and writes its root; heddle_add(cells, a, b) adds b to a;
+/// heddle_root(rows, columns, is_symmetric, root, out) makes the cells of a result of a root; heddle_pack(n,
+/// root, packed) those of PackTriangles.
+extern const std::string_view kLeavesOfProducts;
+
+}  // namespace heddle::ops
