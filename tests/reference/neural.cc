@@ -148,41 +148,43 @@ Matrix AveragePool(const ImageCall& call, const Matrix& x) {
   });
 }
 
-Matrix MaxPoolBackward(const ImageCall& call, const Matrix& x, const Matrix& gradient) {
-  Matrix result = *FilledMatrix(call.n, call.c * call.h * call.w, 0);
+// The column of x in which window (c, p, q) of image n has its most; kUnknown where all of it is padding.
+int64_t PlaceOfMost(const ImageCall& call, const Matrix& x, int64_t n, int64_t c, int64_t p, int64_t q) {
+  double most = std::numeric_limits<double>::lowest();
+  int64_t place = kUnknown;
+  for (int64_t i = 0; i < call.r; ++i)
+    for (int64_t j = 0; j < call.s; ++j) {
+      const int64_t row = p * call.stride_h - call.pad_h + i, column = q * call.stride_w - call.pad_w + j;
+      if (row < 0 || row >= call.h || column < 0 || column >= call.w) continue;
+      const double cell = Cell(call, x, n, c, row, column);
+      if (!(cell > most)) continue;
+      most = cell;
+      place = (c * call.h + row) * call.w + column;
+    }
+  return place;
+}
+
+template <typename Body>
+void ForWindows(const ImageCall& call, const Matrix& x, const Body& body) {
   for (int64_t n = 0; n < call.n; ++n)
     for (int64_t c = 0; c < call.c; ++c)
       for (int64_t p = 0; p < call.P(); ++p)
-        for (int64_t q = 0; q < call.Q(); ++q) {
-          double most = std::numeric_limits<double>::lowest();
-          double* place = nullptr;
-          for (int64_t i = 0; i < call.r; ++i)
-            for (int64_t j = 0; j < call.s; ++j) {
-              const int64_t row = p * call.stride_h - call.pad_h + i,
-                            column = q * call.stride_w - call.pad_w + j;
-              if (row < 0 || row >= call.h || column < 0 || column >= call.w) continue;
-              const double cell = Cell(call, x, n, c, row, column);
-              if (!(cell > most)) continue;
-              most = cell;
-              place = &At(result, n, (c * call.h + row) * call.w + column);
-            }
-          if (place != nullptr) *place += gradient.At(n, (c * call.P() + p) * call.Q() + q);
-        }
+        for (int64_t q = 0; q < call.Q(); ++q)
+          if (const int64_t place = PlaceOfMost(call, x, n, c, p, q); place != kUnknown)
+            body(n, (c * call.P() + p) * call.Q() + q, place);
+}
+
+Matrix MaxPoolBackward(const ImageCall& call, const Matrix& x, const Matrix& gradient) {
+  Matrix result = *FilledMatrix(call.n, call.c * call.h * call.w, 0);
+  ForWindows(call, x,
+             [&](int64_t n, int64_t k, int64_t place) { At(result, n, place) += gradient.At(n, k); });
   return result;
 }
 
 // Column (n, c, p, q) of MaxPoolBackward as a linear function of dout, times y.
 Matrix MaxPoolAt(const ImageCall& call, const Matrix& x, const Matrix& y) {
-  const int64_t results = call.c * call.P() * call.Q();
-  Matrix result = *FilledMatrix(call.n, results, 0);
-  for (int64_t k = 0; k < results; ++k) {
-    Matrix unit = *FilledMatrix(call.n, results, 0);
-    for (int64_t n = 0; n < call.n; ++n) At(unit, n, k) = 1;
-    const Matrix places = MaxPoolBackward(call, x, unit);
-    for (int64_t n = 0; n < call.n; ++n)
-      for (int64_t j = 0; j < y.columns(); ++j)
-        if (places.At(n, j) != 0) At(result, n, k) = y.At(n, j);
-  }
+  Matrix result = *FilledMatrix(call.n, call.c * call.P() * call.Q(), 0);
+  ForWindows(call, x, [&](int64_t n, int64_t k, int64_t place) { At(result, n, k) = y.At(n, place); });
   return result;
 }
 

@@ -97,16 +97,16 @@ Counts TryBudgets(const testing_support::Seeds& seeds, const RandomMemory& memor
 }
 
 TEST(BudgetedProgramsTest, MatricesByRowsAreRightOrRefusedWithTheReason) {
-  const Counts counts = TryBudgets(testing_support::SeedsOf(40), {17, 24}, [](uint64_t seed) {
+  const Counts counts = TryBudgets(testing_support::SeedsOf(16), {17, 24}, [](uint64_t seed) {
     return RandomMatrixProgram(seed, {.times_rows = 20, .may_be_wide = false, .by_rows = true});
   });
   EXPECT_GT(counts.spilled, 0);
 }
 TEST(BudgetedProgramsTest, MatricesOfAnyShapeAreRightOrRefusedWithTheReason) {
-  TryBudgets(testing_support::SeedsOf(30), {12, 22}, [](uint64_t seed) { return RandomMatrixProgram(seed); });
+  TryBudgets(testing_support::SeedsOf(12), {12, 22}, [](uint64_t seed) { return RandomMatrixProgram(seed); });
 }
 TEST(BudgetedProgramsTest, FramesAreRightOrRefusedWithTheReason) {
-  TryBudgets(testing_support::SeedsOf(30), {12, 22}, RandomFrameProgram);
+  TryBudgets(testing_support::SeedsOf(12), {12, 22}, RandomFrameProgram);
 }
 
 }  // namespace

@@ -15,7 +15,7 @@ using testing_support::SeedsOf;
 std::string MatrixProgram(uint64_t seed) { return RandomMatrixProgram(seed); }
 
 void ExpectTheSameOnManyRanks(std::string (*program)(uint64_t seed)) {
-  const Seeds seeds = SeedsOf(60);
+  const Seeds seeds = SeedsOf(20);
   uint64_t succeeded = 0;
   for (uint64_t seed = seeds.begin; seed < seeds.end; ++seed) {
     const std::string script = program(seed);
@@ -32,7 +32,7 @@ void ExpectTheSameOnManyRanks(std::string (*program)(uint64_t seed)) {
 
 // So do plans in panels, spilled and kept, whatever their height, on one rank and on several.
 void ExpectTheSameInPanels(std::string (*program)(uint64_t seed)) {
-  const Seeds seeds = SeedsOf(60);
+  const Seeds seeds = SeedsOf(20);
   for (uint64_t seed = seeds.begin; seed < seeds.end; ++seed) {
     const std::string script = program(seed);
     SCOPED_TRACE(testing::Message() << "seed " << seed << "\n" << script);

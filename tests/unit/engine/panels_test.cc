@@ -10,6 +10,7 @@
 
 #include "core/memory/block_pool.h"
 #include "core/memory/memory_budget.h"
+#include "tests/support/all_plans.h"
 #include "tests/unit/engine/script_runner.h"
 
 namespace heddle::engine {
@@ -245,7 +246,11 @@ TEST(PanelsTest, SeveralRanksWriteTheirRowsToOneFile) {
              fmt::format("write(Y, \"{}/{}\", {})\nprint(\"done\")\n", folder.string(), name, write.options);
     };
     int written_rows = 0;  // Of the file that is written whole.
-    for (const Way& way : kWays) {
+    for (size_t w = 0; w < std::size(kWays); ++w) {
+      const Way& way = kWays[w];
+      // Each format in two of the ways, and each way with a third of the formats.
+      const auto format = static_cast<size_t>(&write - kSharedWrites);
+      if (!testing_support::RunsAllPlans() && (w + format) % 3 != 0) continue;
       SCOPED_TRACE(testing::Message() << way.ranks << " ranks, panels of " << way.panel_bytes);
       if (std::exchange(written_rows, way.rows) != way.rows) {
         const ScriptOutcome whole = RunScript(script(way.rows, "whole"));

@@ -21,7 +21,7 @@ SessionOptions OptionsOf(int ranks, int64_t panel_bytes) {
 
 // `in_panels`: both run in panels of a height that differs from seed to seed.
 void ExpectTheSameResumed(const std::function<std::string(uint64_t seed)>& program_of, bool in_panels) {
-  const Seeds seeds = SeedsOf(40);
+  const Seeds seeds = SeedsOf(16);
   uint64_t resumed = 0;
   for (uint64_t seed = seeds.begin; seed < seeds.end; ++seed) {
     const std::string script = program_of(seed);

@@ -106,7 +106,7 @@ class WideProgram {
 };
 
 TEST(WideProgramsTest, AnyNumberOfRanksGivesTheSameBytes) {
-  const testing_support::Seeds seeds = testing_support::SeedsOf(60);
+  const testing_support::Seeds seeds = testing_support::SeedsOf(20);
   uint64_t succeeded = 0;
   for (uint64_t seed = seeds.begin; seed < seeds.end; ++seed) {
     const std::string script = WideProgram(seed).Make();

@@ -5,6 +5,7 @@
 #include "core/memory/block_pool.h"
 #include "core/memory/memory_budget.h"
 #include "ops/panels/panel_store.h"
+#include "tests/support/all_plans.h"
 #include "tests/unit/ops/panels/panels_fixture.h"
 
 // Disks that fail, memory that runs out, and many threads at once.
@@ -172,13 +173,14 @@ TEST(PanelFaultsTest, WhereMemoryHasNoRoomForAPanelTheRowsThatAreAskedForAreRead
 // which they were read, and are kept in that in which they were made, so that both meet.
 TEST(PanelFaultsTest, RowsThatLeaveWhileTheirOriginChangesAreThoseOfBefore) {
   constexpr int kValues = 40;
+  const int rounds = testing_support::RunsAllPlans() ? 2'000 : 300;
   FilesInMemory files;
   const auto store = MakePanelStore(files, 1);
   // Whoever else asks for the mutex makes it likely that both wait for it.
   const std::jthread waiting([&](const std::stop_token& stop) {
     while (!stop.stop_requested()) (void)store->Statistics();
   });
-  for (int round = 0; round < 2'000 && !::testing::Test::HasFailure(); ++round) {
+  for (int round = 0; round < rounds && !::testing::Test::HasFailure(); ++round) {
     ASSERT_TRUE(store->SetRoom(int64_t{1} << 30).ok());
     std::atomic<bool> has_changed = false;
     std::vector<std::shared_ptr<const RowPanels>> values;
