@@ -24,8 +24,8 @@ class DeviceOperators {
  public:
   explicit DeviceOperators(ComputeDevice& device) : device_(device) {}
 
-  /// Whether the operator has kernels or one is printed of it, from the node, shapes and formats alone: OK, or
-  /// kUnimplemented with the reason.
+  /// Whether the operator has kernels or one is printed of it, from the node, shapes and formats alone: OK,
+  /// or kUnimplemented with the reason.
   static Status CanRun(const Node& node, std::span<const ValueInfo> inputs);
 
   /// Queues what computes the call as its operator does, to the bit; a program that is new is printed and
