@@ -15,8 +15,8 @@
 namespace heddle::ops {
 namespace {
 
-// heddle_totals: row g + 1 of `offsets` becomes the fold of granule g; heddle_offsets: row g + 1 the fold of row g
-// and itself, row 0 is the start; heddle_scan: the result.
+// heddle_totals: row g + 1 of `offsets` becomes the fold of granule g; heddle_offsets: row g + 1 the fold of
+// row g and itself, row 0 is the start; heddle_scan: the result.
 constexpr std::string_view kCumulative = R"(
 static inline double heddle_fold(const long fold, const double a, const double b) {
   if (fold == 0) return a + b;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// t, rev, roll, X[a:b, c:d], cbind, rbind and diag on a device: cells that only move. Rows of the same memory cost
-// nothing.
+// t, rev, roll, X[a:b, c:d], cbind, rbind and diag on a device: cells that only move. Whole rows of a matrix
+// are its memory, and cost nothing.
 #include <memory>
 #include <string>
 #include <utility>
@@ -16,9 +16,9 @@
 namespace heddle::ops {
 namespace {
 
-// heddle_move: cell (i, j) of `to` is cell (i, j) of `from`, each with a first cell and cells between rows and
-// columns. heddle_transpose: the columns x rows transpose of a matrix, squares of 16 x 16 cells in local memory, so
-// that cells are read and written side by side.
+// heddle_move: cell (i, j) of `to` is cell (i, j) of `from`, each with a first cell and cells between rows
+// and columns. heddle_transpose: the columns x rows transpose of a matrix, squares of 16 x 16 cells in
+// local memory, so that cells are read and written side by side.
 constexpr std::string_view kMoves = R"(
 __kernel void heddle_move(const long rows, const long columns, __global const CELL* from,
                           const long first_from, const long from_row, const long from_column,

@@ -195,7 +195,8 @@ Result<Matrix> NodesOf(DeviceCommands& commands, const DeviceProduct& product, i
 Result<std::optional<Value>> MultiplyOnDevice(const KernelCall& call, DeviceQueue& queue) {
   const std::optional<Value> nothing;
   const Matrix &x = call.inputs[0]->matrix(), &y = call.inputs[1]->matrix();
-  if (IsNarrow(y.columns()) || x.columns() != y.rows() || x.element_type() != y.element_type()) return nothing;
+  if (x.columns() != y.rows() || x.element_type() != y.element_type() || IsNarrow(y.columns()))
+    return nothing;
   const int64_t all_rows = call.input_infos[0].shape.IsKnown() ? call.input_infos[0].shape.rows : x.rows();
   const DeviceProduct product = {
       .m = x.rows(),

@@ -2,8 +2,8 @@
 #include "ops/device/operators/product_sources.h"
 
 // Chains are those of docs/numerics.md, sections 3 and 9: of doubles one fma after the other; of floats the
-// same for 64 terms, whose sums are added in doubles. Rows, columns and terms that are missing are zeros, which
-// change no chain.
+// same for 64 terms, whose sums are added in doubles. Rows, columns and terms that are missing are zeros,
+// which change no chain.
 namespace heddle::ops {
 
 const std::string_view kProductInLocalMemory = R"(

@@ -16,8 +16,8 @@ struct ProductTile {
 /// those in `sums` where begin is not 0. Term k of leaf l is term l * height + k of A and B.
 ///
 /// Arguments: m, n, terms (of all leaves), height, first_tile, is_symmetric, begin, end; a, first_a, a_row,
-/// a_column; b, first_b, b_row; sums, out, is_last. Where is_last is not 0, the launch has the last terms, and
-/// cells go to `out` as those of the result; else `sums` has one m x n array of doubles for each leaf. Of
+/// a_column; b, first_b, b_row; sums, out, is_last. Where is_last is not 0, the launch has the last terms,
+/// and cells go to `out` as those of the result; else `sums` has one m x n array of doubles for each leaf. Of
 /// doubles both may be the same memory. Tiles below the diagonal of a symmetric result are left out.
 ///
 /// A group takes sixteen terms at a time to local memory, of 128 rows of A and 64 columns of B, and each of
@@ -32,8 +32,8 @@ constexpr ProductTile TileOfVectors(bool is_single) { return {64, is_single ? 32
 
 /// Of payloads of leaves, `cells` doubles each, one behind the other: heddle_join(leaves, cells, payloads,
 /// root) joins them by the tree, in place, and writes its root; heddle_add(cells, a, b) adds b to a;
-/// heddle_root(rows, columns, is_symmetric, root, out) makes the cells of a result of a root; heddle_pack(n,
-/// root, packed) those of PackTriangles.
+/// heddle_root(rows, columns, is_symmetric, root, out) makes the cells of a result of a root;
+/// heddle_pack(n, root, packed) those of PackTriangles.
 extern const std::string_view kLeavesOfProducts;
 
 }  // namespace heddle::ops

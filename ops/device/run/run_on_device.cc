@@ -18,8 +18,8 @@
 namespace heddle::ops {
 namespace {
 
-// Whether the device computes the node by kernels of its operator's own: all matrices are dense, with cells of
-// one type. Products with few columns are tile programs.
+// Whether the device computes the node by kernels of its operator's own: all matrices are dense, with cells
+// of one type. Products with few columns are tile programs.
 bool HasKernels(const Node& node, std::span<const ValueInfo> inputs) {
   const Operator* const op = node.fused != nullptr ? nullptr : FindOperator(node.op);
   if (op == nullptr || op->run_on_device == nullptr || inputs.empty() || !inputs[0].IsMatrix()) return false;

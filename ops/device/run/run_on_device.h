@@ -26,8 +26,8 @@ class DeviceOperators {
   explicit DeviceOperators(ComputeDevice& device, int64_t group_size = 0)
       : device_(device), group_size_(group_size) {}
 
-  /// Whether the operator has kernels or one is printed of it, from the node, shapes and formats alone: OK, or
-  /// kUnimplemented with the reason.
+  /// Whether the operator has kernels or one is printed of it, from the node, shapes and formats alone: OK,
+  /// or kUnimplemented with the reason.
   static Status CanRun(const Node& node, std::span<const ValueInfo> inputs);
 
   /// Queues what computes the call as its operator does, to the bit; a program that is new is printed and

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Operators with kernels of their own have the same bytes on a device as on the processor. On machines without an
-// OpenCL device (Debian: pocl-opencl-icd) these tests are skipped.
+// Operators with kernels of their own have the same bytes on a device as on the processor. On machines
+// without an OpenCL device (Debian: pocl-opencl-icd) these tests are skipped.
 #include <gtest/gtest.h>
 
 #include <memory>
