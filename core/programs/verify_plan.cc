@@ -25,6 +25,7 @@ class Verifier {
       if (reg.id != static_cast<RegisterId>(i))
         return Internal("broken plan: register {} stands at place {}", reg.id, i);
       if (reg.slots < 1 || reg.bytes < 0) return Broken(reg, "has no slot or a negative size");
+      keeps_values_ = keeps_values_ || !reg.device.IsHost();
       if (!reg.device.IsHost() && (reg.control || !HasStreamOf(reg.device)))
         return Broken(reg, "is in the memory of a device that the plan does not use");
     }
@@ -168,7 +169,7 @@ class Verifier {
     if (is_copy_stream != (task.phase == Phase::kTransfer))
       return Broken(task, is_copy_stream ? "is no transfer, but on a stream of copies"
                                          : "is a transfer, but not on a stream of copies");
-    if (!device.IsHost() && task.kind != TaskKind::kCompute)
+    if (!device.IsHost() && (task.kind == TaskKind::kSink || task.kind == TaskKind::kCopy))
       return Broken(task, "is on a device, which only computes");
     if (task.phase == Phase::kTransfer) return CheckTransfer(task, device, kind);
     HEDDLE_RETURN_IF_ERROR(CheckVariable(task));
@@ -177,7 +178,8 @@ class Verifier {
       if (id == -1 || is_variable) continue;
       if (!MemoryOf(id).IsHost() && MemoryOf(id) != device)
         return Broken(task, fmt::format("reads register {}, which is in the memory of another device", id));
-      if (MemoryOf(id) != device && plan_.registers[static_cast<size_t>(id)].info.IsMatrix())
+      // Where no value stays there, operators copy what they read within their acts.
+      if (MemoryOf(id) != device && keeps_values_ && plan_.registers[static_cast<size_t>(id)].info.IsMatrix())
         return Broken(task, fmt::format("reads register {}, which is not in the memory of its device", id));
     }
     for (const RegisterId id : task.produced)
@@ -223,6 +225,7 @@ class Verifier {
   const Plan& plan_;
   const TaskPlaces places_;
   std::vector<bool> is_produced_;  // By register.
+  bool keeps_values_ = false;      // Some are in the memory of a device.
   std::vector<Reading> readings_;  // Sorted, once all tasks have been looked at.
 };
 

@@ -45,12 +45,24 @@ std::vector<std::string> Scripts() {
   return paths;
 }
 
+// A random half of the operators is the processor's.
+std::vector<const char*> Variants() {
+  if (!testing_support::RunsAllPlans())
+    return {"run --devices opencl:0",
+            "sim --workers 3 --min-distributed-bytes 0 --devices opencl:0/random:1 --fusion all"};
+  return {"run --devices opencl:0",
+          "run --devices opencl:0/random:2",
+          "run --devices opencl:0/random:3 --fusion off",
+          "sim --workers 2 --min-distributed-bytes 0 --devices opencl:0 --fusion all",
+          "sim --workers 3 --devices opencl:0",
+          "sim --workers 3 --min-distributed-bytes 0 --devices opencl:0/random:1 --fusion all"};
+}
+
 TEST_P(DeviceScripts, PrintTheSameBytes) {
   const std::filesystem::path path = GetParam();
   const std::string expected =
       testing_support::ReadText(std::filesystem::path(path).replace_extension(".expected"));
-  for (const char* variant : {"run --devices opencl:0",
-                              "sim --workers 2 --min-distributed-bytes 0 --devices opencl:0 --fusion all"}) {
+  for (const char* variant : Variants()) {
     SCOPED_TRACE(variant);
     const Finished finished = RunCase(variant, path);
     EXPECT_EQ(finished.code, 0) << finished.errors;

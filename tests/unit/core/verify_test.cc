@@ -307,7 +307,7 @@ TEST(VerifyPlanTest, EachFaultOfMemoriesIsNamed) {
          p.streams[2].kind = StreamKind::kCopyIn;
          p.tasks[4].id = p.registers[3].consumers[0] = TaskId::Make(0, 2, 2);
        }},
-      {"is on a device, which only computes", [](Plan& p) { p.tasks[2].kind = TaskKind::kRepeat; }},
+      {"is on a device, which only computes", [](Plan& p) { p.tasks[2].kind = TaskKind::kSink; }},
   };
   for (const auto& [why, damage] : cases) {
     SCOPED_TRACE(why);
@@ -315,6 +315,27 @@ TEST(VerifyPlanTest, EachFaultOfMemoriesIsNamed) {
     damage(plan);
     ExpectBroken(Verify(plan), why);
   }
+}
+
+// As plans in panels have it: operators copy what they read and make within their acts.
+TEST(VerifyPlanTest, ValuesNeedNotStayOnADevice) {
+  Plan plan = LegalPlanWithADevice();
+  ReadInstead(plan, 2, 0);
+  ReadInstead(plan, 4, 2);
+  plan.registers[2].device = {};
+  plan.tasks.erase(plan.tasks.begin() + 5);
+  plan.tasks.erase(plan.tasks.begin() + 3);
+  plan.tasks.erase(plan.tasks.begin() + 1);
+  std::erase_if(plan.registers[0].consumers, [](TaskId id) { return id.stream() == 4; });
+  std::erase_if(plan.registers[2].consumers, [](TaskId id) { return id.stream() == 5; });
+  plan.live_out.pop_back();
+  // Registers 1 and 3 had the copies.
+  plan.registers.pop_back();
+  plan.registers[2].id = 1;
+  plan.registers.erase(plan.registers.begin() + 1);
+  plan.tasks[1].produced = {1};
+  plan.tasks[2].consumed = {1};
+  EXPECT_TRUE(Verify(plan).ok()) << Verify(plan).ToString();
 }
 
 TEST(VerifyPlanTest, ATaskHasADataRegisterForEachResult) {
