@@ -49,7 +49,7 @@ CampaignOptions CampaignOptions::FromEnvironment() {
   CampaignOptions options;
   options.binary = variable("HEDDLE_FUZZ_BINARY", HEDDLE_BINARY_DIR "/heddle");
   options.first_seed = std::stoull(variable("HEDDLE_FUZZ_SEED", "1"));
-  options.seconds = std::stod(variable("HEDDLE_FUZZ_SECONDS", "60"));
+  options.seconds = std::stod(variable("HEDDLE_FUZZ_SECONDS", "20"));
   options.most_cases = std::stoll(variable("HEDDLE_FUZZ_CASES", "0"));
   options.minimize = variable("HEDDLE_FUZZ_MINIMIZE", "0") != "0";
   options.failure_folder = variable("HEDDLE_FUZZ_FOLDER", HEDDLE_BINARY_DIR "/fuzz");

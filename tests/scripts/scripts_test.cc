@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Scripts end to end. Every case of tests/scripts/cases/NAME.dml must print NAME.expected, byte for byte,
 // however it is run: one or two threads, AVX2 kernels, each optional pass left out, in panels, and as worker
-// processes with everything distributed. UPDATE_GOLDEN=1 writes NAME.expected when all ways
+// processes with everything distributed. Each case runs in a third of these ways and each way runs a third of
+// the cases, with HEDDLE_ALL_PLANS=1 all of them. UPDATE_GOLDEN=1 writes NAME.expected when all ways
 // print the same.
 #include <gtest/gtest.h>
 
@@ -68,18 +69,23 @@ std::vector<std::string> AllVariants() {
   return variants;
 }
 
-std::vector<std::string> UsualVariants() {
+// How many of the cases share out the ways among themselves.
+constexpr size_t kStep = 3;
+
+// `updates`: what is expected is written anew, and must be what all of them print.
+std::vector<std::string> Variants(const std::filesystem::path& path, bool updates) {
   if (testing_support::RunsQuickly()) return {kVariants[0], kVariants[1], kVariants[5]};
-  return {std::begin(kVariants), std::end(kVariants)};
+  std::vector<std::string> variants =
+      testing_support::WaysOf(path.stem().string(), kVariants, updates ? 1 : kStep);
+  if (!testing_support::RunsAllPlans()) return variants;
+  const std::vector<std::string> all = AllVariants();
+  variants.insert(variants.end(), all.begin(), all.end());
+  return variants;
 }
 
-std::vector<std::string> Variants() {
-  return testing_support::RunsAllPlans() ? AllVariants() : UsualVariants();
-}
-
-std::vector<std::string> SingleVariants() {
-  if (testing_support::RunsAllPlans() || testing_support::RunsQuickly()) return UsualVariants();
-  return {std::begin(kSingleVariants), std::end(kSingleVariants)};
+std::vector<std::string> SingleVariants(const std::filesystem::path& path) {
+  if (testing_support::RunsQuickly()) return Variants(path, /*updates=*/false);
+  return testing_support::WaysOf(path.stem().string(), kSingleVariants, kStep);
 }
 
 class ScriptCase : public testing::TestWithParam<std::string> {};
@@ -91,7 +97,7 @@ TEST_P(ScriptCase, PrintsTheSameBytesHoweverItRuns) {
   const bool updates = std::getenv("UPDATE_GOLDEN") != nullptr;
   std::optional<std::string> expected;
   if (!updates) expected = testing_support::ReadText(expected_path);
-  for (const std::string& variant : Variants()) {
+  for (const std::string& variant : Variants(path, updates)) {
     SCOPED_TRACE(variant);
     const Finished finished = RunCase(variant, path);
     ASSERT_EQ(finished.code, 0) << finished.errors;
@@ -104,7 +110,7 @@ TEST_P(ScriptCase, PrintsTheSameBytesHoweverItRuns) {
 // Cells of floats have bytes of their own: the first run is what the others must print.
 TEST_P(ScriptCase, PrintsTheSameBytesInSinglePrecision) {
   std::optional<std::string> expected;
-  for (const std::string& variant : SingleVariants()) {
+  for (const std::string& variant : SingleVariants(GetParam())) {
     SCOPED_TRACE(variant);
     const Finished finished = RunCase(variant + " --precision single", GetParam());
     ASSERT_EQ(finished.code, 0) << finished.errors;

@@ -115,9 +115,9 @@ struct Invocation {
     return results;
   }
   // How its matrices are stored changes no bit of what an operator makes (docs/compression.md): in groups of
-  // all kinds at once, and, of the first invocations of an operator, by each encoding alone. Making groups takes
-  // longer than most operators: after its first invocations every seventh of an operator is compared, all of them
-  // with HEDDLE_ALL_PLANS=1.
+  // all kinds at once, and, of the first invocations of an operator, by each encoding alone. Making groups
+  // takes longer than most operators: after its first invocations every seventh of an operator is compared,
+  // all of them with HEDDLE_ALL_PLANS=1.
   void ExpectSameCompressed(const std::vector<const Value*>& given, const std::vector<Value>& expected,
                             int64_t begin, int64_t end, int64_t total) {
     constexpr int64_t kMostCells = 100'000, kFewCells = 3000;
