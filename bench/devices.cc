@@ -20,8 +20,8 @@ namespace {
 
 constexpr int kLeastRounds = 5;
 
-// Milliseconds of a call, and of all threads of the process meanwhile: on a machine with other work the latter
-// tell more of two that run on the processor, as a device of POCL does.
+// Milliseconds of a call, and of all threads of the process meanwhile: on a machine with other work the
+// latter tell more of two that run on the processor, as a device of POCL does.
 struct Times {
   double wall = 1e300, processor = 1e300;
 };
@@ -103,8 +103,8 @@ void RunShape(DeviceMeter& meter, int64_t m, int64_t n) {
                v = RandomDense(n, 1, 13, meter.arena()), w = RandomDense(m, 1, 14, meter.arena());
   const std::string shape = fmt::format("{}x{}", m, n);
   for (const char* code :
-       {"as.matrix(sum(X))", "X*2+Y", "rowSums(X)", "colSums(X)", "X%*%v", "as.matrix(sum(X*Y))", "rowSums(X*Y)",
-        "colSums(X*Y)", "t(X)%*%w", "t(X)%*%(X%*%v)", "as.matrix(sum(1/(1+exp(-(2*X-1)))*Y))",
+       {"as.matrix(sum(X))", "X*2+Y", "rowSums(X)", "colSums(X)", "X%*%v", "as.matrix(sum(X*Y))",
+        "rowSums(X*Y)", "colSums(X*Y)", "t(X)%*%w", "t(X)%*%(X%*%v)", "as.matrix(sum(1/(1+exp(-(2*X-1)))*Y))",
         "(X-rowMaxs(X))/rowSums(Y)", "rowVars(X)", "colVars(X)", "rowIndexMax(X)"}) {
     std::map<std::string, Value> inputs = {{"X", x}};
     const std::string text = code;

@@ -2,6 +2,7 @@
 #include "ops/device/device_matrix.h"
 
 #include <utility>
+#include <vector>
 
 #include "ops/cells/storage.h"
 
@@ -45,6 +46,30 @@ Result<Matrix> ToDevice(const Matrix& matrix, ComputeDevice& device, DeviceQueue
     HEDDLE_RETURN_IF_ERROR(queue.WhenDone([dense](const Status&) {}));
   }
   return Matrix::OfDeviceCells(cells);
+}
+
+Result<EntriesOnDevice> EntriesToDevice(const Matrix& matrix, ComputeDevice& device, DeviceQueue& queue) {
+  HEDDLE_ASSIGN_OR_RETURN(const Matrix host, matrix.IsOnDevice() ? ToDense(matrix) : Result<Matrix>(matrix));
+  HEDDLE_ASSIGN_OR_RETURN(const Matrix entries, AsSparse(host));
+  const int64_t first = entries.row_offsets()[0], count = entries.stored();
+  // Of a view the first entry is not the first of its arrays.
+  const auto offsets = std::make_shared<std::vector<int64_t>>(entries.row_offsets(),
+                                                              entries.row_offsets() + entries.rows() + 1);
+  for (int64_t& offset : *offsets) offset -= first;
+  EntriesOnDevice there{.count = count};
+  const auto copy = [&](const void* from, int64_t bytes, std::shared_ptr<DeviceMemory>* to) -> Status {
+    HEDDLE_ASSIGN_OR_RETURN(*to, device.Allocate(bytes));
+    return bytes > 0 ? queue.Write(from, bytes, **to, 0) : OkStatus();
+  };
+  const int64_t cell = BytesOf(entries.element_type());
+  const char* const values = entries.element_type() == ElementType::kFloat32
+                                 ? reinterpret_cast<const char*>(entries.values<float>())
+                                 : reinterpret_cast<const char*>(entries.values());
+  HEDDLE_RETURN_IF_ERROR(copy(values + first * cell, count * cell, &there.values));
+  HEDDLE_RETURN_IF_ERROR(copy(entries.column_indexes() + first, count * 4, &there.columns));
+  HEDDLE_RETURN_IF_ERROR(copy(offsets->data(), (entries.rows() + 1) * 8, &there.offsets));
+  HEDDLE_RETURN_IF_ERROR(queue.WhenDone([entries, offsets](const Status&) {}));
+  return there;
 }
 
 PlaceOnDevice PlaceOf(const Matrix& matrix) {

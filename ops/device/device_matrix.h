@@ -42,6 +42,15 @@ Result<std::shared_ptr<const CellsOnDevice>> MakeOnDevice(ComputeDevice& device,
 /// The cells of a matrix, dense, in the memory of the device: the matrix itself where it is there. Queues a
 /// copy, which keeps the cells of the host until it is done.
 Result<Matrix> ToDevice(const Matrix& matrix, ComputeDevice& device, DeviceQueue& queue);
+/// A copy of a CSR matrix in the memory of the device: values as they are stored, 32-bit column indexes, and
+/// 64-bit places of the first entry of each row, and behind the last one; the first is 0.
+struct EntriesOnDevice {
+  std::shared_ptr<DeviceMemory> values, columns, offsets;
+  int64_t count = 0;  ///< Of entries.
+};
+/// Queues the copies of the matrix, made CSR where it is not. They keep the entries of the host until they
+/// are done.
+Result<EntriesOnDevice> EntriesToDevice(const Matrix& matrix, ComputeDevice& device, DeviceQueue& queue);
 /// Of a matrix on a device.
 PlaceOnDevice PlaceOf(const Matrix& matrix);
 ComputeDevice& DeviceOf(const Matrix& matrix);

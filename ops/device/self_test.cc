@@ -19,8 +19,9 @@ constexpr int64_t kNumbers = 4096;
 constexpr int64_t kGroup = 64;
 
 // What the kernel computes of number triples (a, b, c), one array behind the other.
-constexpr std::array kDoubleOperations = {"a + b", "a - b",     "a * b",           "a / b", "sqrt(fabs(a))",
-                                          "fma",   "a * b + c", "double to float", "floor", "rint"};
+constexpr std::array kDoubleOperations = {
+    "a + b", "a - b", "a * b", "a / b",           "sqrt(fabs(a))",  "fma",    "a * b + c", "double to float",
+    "floor", "rint",  "ceil",  "ulong to double", "long to double", "mul_hi", "clz",       "fma of double8"};
 constexpr std::array kFloatOperations = {"a + b (float)",         "a * b (float)", "a / b (float)",
                                          "sqrt(fabs(a)) (float)", "fma (float)",   "a * b + c (float)"};
 
@@ -40,13 +41,20 @@ __kernel void heddle_check(const long count, __global const double* a, __global 
   out[7 * count + i] = (double)convert_float_rte(x);
   out[8 * count + i] = floor(x);
   out[9 * count + i] = rint(x);
+  out[10 * count + i] = ceil(x);
+  out[11 * count + i] = convert_double_rte(as_ulong(x));
+  out[12 * count + i] = convert_double_rte(as_long(x));
+  out[13 * count + i] = as_double(mul_hi(as_ulong(x), as_ulong(y)));
+  out[14 * count + i] = (double)clz(as_ulong(x));
+  const double8 eight = fma((double8)(x, y, z, x, y, z, x, y), (double8)(z), (double8)(y));
+  out[15 * count + i] = eight.s0 + eight.s4;
   const float u = convert_float_rte(x), v = convert_float_rte(y), w = convert_float_rte(z);
-  out[10 * count + i] = (double)(u + v);
-  out[11 * count + i] = (double)(u * v);
-  out[12 * count + i] = (double)(u / v);
-  out[13 * count + i] = (double)sqrt(fabs(u));
-  out[14 * count + i] = (double)fma(u, v, w);
-  out[15 * count + i] = (double)(u * v + w);
+  out[16 * count + i] = (double)(u + v);
+  out[17 * count + i] = (double)(u * v);
+  out[18 * count + i] = (double)(u / v);
+  out[19 * count + i] = (double)sqrt(fabs(u));
+  out[20 * count + i] = (double)fma(u, v, w);
+  out[21 * count + i] = (double)(u * v + w);
 }
 )";
 
@@ -94,6 +102,11 @@ bool Same(double a, double b) {
   return std::bit_cast<uint64_t>(a) == std::bit_cast<uint64_t>(b) || (std::isnan(a) && std::isnan(b));
 }
 
+__extension__ using Wide = unsigned __int128;
+
+// Of the product of 128 bits.
+uint64_t HighHalf(uint64_t a, uint64_t b) { return static_cast<uint64_t>(static_cast<Wide>(a) * b >> 64); }
+
 // Results of the host, in the order of the kernel. Compiled without contraction.
 std::vector<double> OnHost(size_t i, const std::vector<double>& a, const std::vector<double>& b,
                            const std::vector<double>& c) {
@@ -109,6 +122,12 @@ std::vector<double> OnHost(size_t i, const std::vector<double>& a, const std::ve
           static_cast<double>(u),
           std::floor(x),
           std::nearbyint(x),
+          std::ceil(x),
+          static_cast<double>(std::bit_cast<uint64_t>(x)),
+          static_cast<double>(std::bit_cast<int64_t>(x)),
+          std::bit_cast<double>(HighHalf(std::bit_cast<uint64_t>(x), std::bit_cast<uint64_t>(y))),
+          static_cast<double>(std::countl_zero(std::bit_cast<uint64_t>(x))),
+          std::fma(x, z, y) + std::fma(y, z, y),
           static_cast<double>(u + v),
           static_cast<double>(u * v),
           static_cast<double>(u / v),

@@ -19,28 +19,30 @@ struct TileLimits {
 
 /// A tile program as one kernel in OpenCL C. A work-group computes *tasks*, runs of rows that are whole
 /// leaves of every reduction, tile by tile and step by step; its work-items share the cells of a step, and
-/// meet at a barrier behind it; a group of one work-item has no barriers. Each lane, chain and column of a reduction belongs to one work-item, so that
-/// its order is that of docs/numerics.md.
+/// meet at a barrier behind it; a group of one work-item has no barriers. Each lane, chain and column of a
+/// reduction belongs to one work-item, so that its order is that of docs/numerics.md.
 ///
 /// Arguments, in this order: rows and tasks (long); for each input of `inputs` its cells and the first of
-/// them that counts (long); for each node of `scalars` a double; for each result of `results` its cells; for
-/// each root of the program the payloads of its leaves, one behind the other; two ints (flags): the first is
-/// set to 1 where a sum of a row is no finite number; the buffers of all work-groups, where `scratch_doubles`
-/// is not 0.
+/// them that counts (long), or of a CSR one its values, columns and offsets (EntriesOnDevice); for each node
+/// of `scalars` a double; for each result of `results` its cells; for each root of the program the payloads
+/// of its leaves, one behind the other; two ints (flags): the first is set to 1 where a sum of a row is no
+/// finite number; the buffers of all work-groups, where `scratch_doubles` is not 0.
 struct PrintedTiles {
   std::string source;
   std::string name = "heddle_tiles";
   std::vector<int> inputs;      ///< Positions of the inputs that are matrices.
+  std::vector<bool> sparse;     ///< Of `inputs`: read by entries.
   std::vector<NodeId> scalars;  ///< Of the body.
   std::vector<int> results;     ///< Results with a row for each row of the driver.
   int64_t task_rows = 0;
   int64_t group_size = 0;
   int64_t scratch_doubles = 0;  ///< Of a work-group; 0: its buffers are in local memory.
+  int patterns = 0;             ///< Arrays of values at the driver's entries.
   bool sets_flags = false;      ///< Whether it may: else the flags stay 0.
 };
 
-/// kUnimplemented, with the reason, for programs with steps that no kernel is printed of: along entries of
-/// CSR inputs, over rows that are cut by columns, and moments.
+/// kUnimplemented, with the reason, for programs with steps that no kernel is printed of: over rows that are
+/// cut by columns, and some along the entries of a CSR driver.
 Result<PrintedTiles> PrintTiles(const TileProgram& program, const TileLimits& limits);
 
 }  // namespace heddle::ops

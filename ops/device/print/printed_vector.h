@@ -56,7 +56,7 @@ inline std::string OfEachLane(const char* type, const std::string& x) {
 }
 inline Vector Broadcast(double x) { return {OfEachLane("double", LiteralOf(x)), x}; }
 inline Vector Zero() { return Broadcast(0.0); }
-inline Integers BroadcastInteger(int64_t x) { 
+inline Integers BroadcastInteger(int64_t x) {
   return {OfEachLane("ulong", std::to_string(static_cast<uint64_t>(x)) + "UL")};
 }
 inline Integers BitsOf(const Vector& a) { return DefineIntegers(Converted("as_ulong", a.name)); }

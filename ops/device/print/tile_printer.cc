@@ -24,32 +24,78 @@ Result<PrintedTiles> TilePrinter::Print() {
 }
 
 Status TilePrinter::Check() const {
-  if (program_.by_pattern || program_.patterns > 0)
-    return Unimplemented("on a device: values along the entries of a CSR matrix");
   if (program_.cut_columns > 0 || program_.phases > 1 || program_.chunks > 1 || program_.saved_arrays > 0)
     return Unimplemented("on a device: rows longer than a column chunk");
+  if (program_.by_pattern) HEDDLE_RETURN_IF_ERROR(CheckEntries());
   for (const Step& step : program_.steps) HEDDLE_RETURN_IF_ERROR(CheckStep(step));
+  return OkStatus();
+}
+
+// Steps along the entries of the driver.
+Status TilePrinter::CheckEntries() const {
+  if (program_.has_background)
+    return Unimplemented("on a device: cells that are not zero beside the entries of a CSR matrix");
+  for (size_t i = 0; i < program_.fused.roots.size(); ++i)
+    if (program_.IsPatterned(static_cast<int>(i))) return Unimplemented("on a device: results that are CSR");
+  for (const Step& step : program_.steps) {
+    const bool is_cut = InfoOfInput(program_.fused.driver).shape.columns > kColumnChunk;
+    if (is_cut && IsByEntry(step.from)) return Unimplemented("on a device: rows longer than a column chunk");
+    if (step.multiplies_zeros)
+      return Unimplemented("on a device: products of dense cells along the entries of a CSR matrix");
+    for (size_t o = 0; o < step.outputs.size() && step.by_entries; ++o)
+      if (!IsByEntry(step.outputs[o]))
+        return Unimplemented("on a device: folds along the entries of a CSR matrix");
+    for (const RegionOperand& operand : step.operands)
+      if (step.by_entries && operand.from != RegionOperand::From::kScalar &&
+          (operand.from != RegionOperand::From::kTile || !IsByEntry(operand.tile)))
+        return Unimplemented("on a device: folds along the entries of a CSR matrix");
+    if (step.kind == Step::Kind::kRoot && IsByEntry(step.from) &&
+        FoldOf(program_.roots[static_cast<size_t>(step.index)].aggregate) != simd::Fold::kAdd)
+      return Unimplemented("on a device: folds along the entries of a CSR matrix");
+    if (step.kind == Step::Kind::kFoldRows && IsByEntry(step.from) &&
+        FoldOf(step.aggregate) != simd::Fold::kAdd)
+      return Unimplemented("on a device: folds along the entries of a CSR matrix");
+    if (step.kind == Step::Kind::kGatherCells && InfoOfInput(step.index).format == Format::kSparse)
+      return Unimplemented("on a device: cells of several CSR matrices");
+    if ((step.kind == Step::Kind::kMultiply && IsByEntry(step.from) && MultipliesSingles(program_, step)) ||
+        (step.kind == Step::Kind::kRoot &&
+         AddsSingles(program_, program_.roots[static_cast<size_t>(step.index)])))
+      return Unimplemented("on a device: products of floats with a CSR matrix");
+  }
   return OkStatus();
 }
 
 Status TilePrinter::CheckStep(const Step& step) const {
   switch (step.kind) {
     case Step::Kind::kRegion:
+    case Step::Kind::kDensify:
     case Step::Kind::kWiden:
     case Step::Kind::kRound:
     case Step::Kind::kNarrow:
     case Step::Kind::kExpand:
     case Step::Kind::kCopy: break;
     case Step::Kind::kFoldRows:
-      if (step.index >= 0) return Unimplemented("on a device: rows of a CSR matrix");
+      if (step.index >= 0 && InfoOfInput(step.index).shape.columns > kColumnChunk)
+        return Unimplemented("on a device: rows longer than a column chunk");
       break;
     case Step::Kind::kMultiply:
-      if (step.index >= 0) return Unimplemented("on a device: rows of a CSR matrix");
+      if (step.index < 0) break;
+      if (MultipliesSingles(program_, step))
+        return Unimplemented("on a device: products of floats with a CSR matrix");
+      if (step.columns <= kFewColumns && InfoOfInput(step.index).shape.columns > kColumnChunk)
+        return Unimplemented("on a device: rows longer than a column chunk");
       break;
     case Step::Kind::kRoot:
-      if (step.right >= 0) return Unimplemented("on a device: rows of a CSR matrix");
+      if (step.right >= 0 && AddsSingles(program_, program_.roots[static_cast<size_t>(step.index)]))
+        return Unimplemented("on a device: products of floats with a CSR matrix");
       break;
-    default: return Unimplemented("on a device: values along the entries of a CSR matrix");
+    case Step::Kind::kGatherCells:
+    case Step::Kind::kGatherColumn:
+    case Step::Kind::kGatherRow:
+    case Step::Kind::kSample: break;
+    case Step::Kind::kIntersect: return Unimplemented("on a device: cells of several CSR matrices");
+    case Step::Kind::kSpread:
+      return Unimplemented("on a device: cells that are not zero beside the entries of a CSR matrix");
   }
   return OkStatus();
 }
@@ -65,8 +111,11 @@ bool TilePrinter::IsSingleInput(int input) const {
 void TilePrinter::FindArguments() {
   for (size_t i = 0; i < program_.roles.inputs.size(); ++i)
     if (program_.roles.variables[i] != kNoNode && program_.roles.inputs[i] != BodyRole::kScalar &&
-        program_.roles.inputs[i] != BodyRole::kUnused)
+        program_.roles.inputs[i] != BodyRole::kUnused) {
       printed_.inputs.push_back(static_cast<int>(i));
+      printed_.sparse.push_back(program_.roles.inputs[i] == BodyRole::kRows &&
+                                InfoOfInput(static_cast<int>(i)).format == Format::kSparse);
+    }
   std::set<NodeId> scalars;
   for (const Step& step : program_.steps)
     for (const RegionOperand& operand : step.operands)
@@ -81,10 +130,15 @@ void TilePrinter::ChooseRows() {
   buffer_columns_ = program_.buffers;
   for (const Step& step : program_.steps)
     for (size_t o = 0; step.kind == Step::Kind::kRegion && o < step.outputs.size(); ++o)
-      if (FoldsOutput(step, o)) {
+      if (!step.by_entries && FoldsOutput(step, o)) {
         folded_buffers_[{&step, o}] = static_cast<int>(buffer_columns_.size());
         buffer_columns_.push_back(step.columns);
       }
+  for (const Step& step : program_.steps)
+    if (FoldsDensified(step)) {
+      folded_buffers_[{&step, 0}] = static_cast<int>(buffer_columns_.size());
+      buffer_columns_.push_back(InfoOfInput(step.index).shape.columns);
+    }
   int64_t columns = 0;
   for (const int64_t of_buffer : buffer_columns_) columns += of_buffer;
   int64_t least_height = 0, most_height = 0;
@@ -147,9 +201,16 @@ std::string TilePrinter::TypeName(bool single) { return single ? "float" : "doub
 
 void TilePrinter::PrintHead() {
   std::vector<std::string> parameters = {"const long rows", "const long tasks"};
-  for (const int input : printed_.inputs) {
-    parameters.push_back(
-        fmt::format("__global const {}* restrict in{}", TypeName(IsSingleInput(input)), input));
+  for (size_t i = 0; i < printed_.inputs.size(); ++i) {
+    const int input = printed_.inputs[i];
+    const std::string type = TypeName(IsSingleInput(input));
+    if (printed_.sparse[i]) {
+      parameters.push_back(fmt::format("__global const {}* restrict values{}", type, input));
+      parameters.push_back(fmt::format("__global const int* restrict columns{}", input));
+      parameters.push_back(fmt::format("__global const long* restrict offsets{}", input));
+      continue;
+    }
+    parameters.push_back(fmt::format("__global const {}* restrict in{}", type, input));
     parameters.push_back(fmt::format("const long first{}", input));
   }
   for (const NodeId scalar : printed_.scalars) parameters.push_back(fmt::format("const double s{}", scalar));
@@ -159,6 +220,9 @@ void TilePrinter::PrintHead() {
     parameters.push_back(fmt::format("__global double* restrict root{}", r));
   parameters.emplace_back("__global int* flags");
   if (printed_.scratch_doubles > 0) parameters.emplace_back("__global double* scratch");
+  for (int p = 0; p < program_.patterns; ++p)
+    parameters.push_back(fmt::format("__global double* pattern{}", p));
+  printed_.patterns = program_.patterns;
   text_ += fmt::format("__kernel __attribute__((reqd_work_group_size({}, 1, 1)))\nvoid {}(",
                        limits_.group_size, printed_.name);
   for (size_t i = 0; i < parameters.size(); ++i) text_ += (i == 0 ? "" : ",\n    ") + parameters[i];
@@ -179,9 +243,8 @@ void TilePrinter::PrintHead() {
     offset += cells;
   }
   for (const auto& [r, place] : chain_places_)
-    text_ += fmt::format(
-        "  __global double* const chains{} = scratch + (long)get_group_id(0) * {} + {};\n", r,
-        printed_.scratch_doubles, place);
+    text_ += fmt::format("  __global double* const chains{} = scratch + (long)get_group_id(0) * {} + {};\n",
+                         r, printed_.scratch_doubles, place);
 }
 
 void TilePrinter::Line(int depth, std::string_view line) {
@@ -236,8 +299,12 @@ void TilePrinter::PrintStartOfLeaf(size_t r) {
 }
 
 void TilePrinter::PrintStep(const Step& step) {
+  if (IsByEntry(step.to) && step.kind != Step::Kind::kRegion) {
+    PrintStepOfEntries(step);
+    return Barrier();
+  }
   switch (step.kind) {
-    case Step::Kind::kRegion: PrintRegion(step); break;
+    case Step::Kind::kRegion: step.by_entries ? PrintRegionOfEntries(step) : PrintRegion(step); break;
     case Step::Kind::kWiden: {
       const Cells from = PlaceOf({TileRef::Kind::kInput, step.index, 0});
       PrintCopy(step.columns, from, PlaceOf(step.to));
@@ -260,18 +327,28 @@ void TilePrinter::PrintStep(const Step& step) {
       });
       break;
     }
-    case Step::Kind::kFoldRows:
-      if (FindsPlaces(step)) {
-        PrintPlaceOfExtreme(step);
+    case Step::Kind::kDensify: PrintDensify(step.index, PlaceOf(step.to)); break;
+    case Step::Kind::kFoldRows: {
+      if ((step.index >= 0 && !FoldsDensified(step)) || IsByEntry(step.from)) {
+        PrintFoldEntries(step);
         break;
       }
-      if (IsSpread(step.aggregate)) {
-        PrintSpreadOfRows(step);
-        break;
+      Cells from = PlaceOf(step.from);
+      if (step.index >= 0) {
+        from = FoldedBuffer(step, 0);
+        PrintDensify(step.index, from);
+        Barrier();
       }
-      PrintFoldRows(PlaceOf(step.from), step.columns, PlaceOf(step.to), FoldOf(step.aggregate),
-                    step.aggregate == AggregateKind::kMean, AddsUp(step.aggregate) && !program_.single);
+      if (FindsPlaces(step))
+        PrintPlaceOfExtreme(step, from);
+      else if (IsSpread(step.aggregate))
+        PrintSpreadOfRows(step, from);
+      else
+        PrintFoldRows(from, step.index >= 0 ? from.stride : step.columns, PlaceOf(step.to),
+                      FoldOf(step.aggregate), step.aggregate == AggregateKind::kMean,
+                      AddsUp(step.aggregate) && !program_.single);
       break;
+    }
     case Step::Kind::kMultiply: PrintMultiply(step); break;
     case Step::Kind::kRoot: PrintRoot(step); break;
     default: break;

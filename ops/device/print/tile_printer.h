@@ -74,6 +74,7 @@ class TilePrinter {
 
   Status Check() const;
   Status CheckStep(const Step& step) const;
+  Status CheckEntries() const;
   const ValueInfo& InfoOfInput(int input) const;
   bool IsSingleInput(int input) const;
   void FindArguments();
@@ -147,9 +148,9 @@ class TilePrinter {
   std::string FoldStatement(int depth, simd::Fold fold, std::string_view accumulator, const std::string& x,
                             bool eights = false) const;
 
-  // Eight lanes of each of `count` runs of `size` cells: cell `j` of run `w` goes to the lane j mod 8. Lanes of
-  // a run belong to eight work-items, or are a vector of one that is alone. `add(acc, load)` prints how cells
-  // are added, `finish` has L of a run, by its name.
+  // Eight lanes of each of `count` runs of `size` cells: cell `j` of run `w` goes to the lane j mod 8. Lanes
+  // of a run belong to eight work-items, or are a vector of one that is alone. `add(acc, load)` prints how
+  // cells are added, `finish` has L of a run, by its name.
   template <typename Add, typename Finish>
   void PrintLanes(const std::string& count, int64_t size, simd::Fold fold, Add add, Finish finish) {
     BeginRuns(count);
@@ -161,12 +162,14 @@ class TilePrinter {
     Line(4, "}");
     EndRuns();
   }
-  // The cells that a lane, or a vector of all eight, takes in one round. In lanes beyond the last cell of a run
-  // there is `absent`, a number that changes nothing.
+  // The cells that a lane, or a vector of all eight, takes in one round. In lanes beyond the last cell of a
+  // run there is `absent`, a number that changes nothing.
   class Loader {
    public:
     static Loader OfLane() { return Loader(false, "j", kLanes); }
-    static Loader OfEight(std::string column, int64_t cells) { return Loader(true, std::move(column), cells); }
+    static Loader OfEight(std::string column, int64_t cells) {
+      return Loader(true, std::move(column), cells);
+    }
     /// Cells (i, j).
     std::string Row(const Cells& cells, std::string_view i, const std::string& absent) const;
     /// Cells (j, c).
@@ -181,14 +184,15 @@ class TilePrinter {
     const std::string column_;  // Of the first.
     const int64_t cells_;
   };
-  // The squared deviations of `count` runs of `size` cells from their means; `cell(load, absent)` are cells of
-  // run w. `finish` has the sum of one run in `squares` and its mean in `mean`.
+  // The squared deviations of `count` runs of `size` cells from their means; `cell(load, absent)` are cells
+  // of run w. `finish` has the sum of one run in `squares` and its mean in `mean`.
   template <typename Cell, typename Finish>
   void PrintDeviations(const std::string& count, const std::string& size, Cell cell, Finish finish) {
     const int64_t cells = is_alone_ ? std::stoll(size) : 0;
     BeginRuns(count);
     PrintAccumulator("acc", "0.0");
-    PrintLaneLoop(size, cells, [&](const Loader& load) { Line(6, "acc = acc + " + cell(load, "0.0") + ";"); });
+    PrintLaneLoop(size, cells,
+                  [&](const Loader& load) { Line(6, "acc = acc + " + cell(load, "0.0") + ";"); });
     ShareLanes("acc");
     Line(4, fmt::format("const double mean = {} / (double){};", PrintJoinedLanes(simd::Fold::kAdd, "acc"),
                         size));
@@ -211,7 +215,8 @@ class TilePrinter {
   template <typename Body>
   void PrintLaneLoop(const std::string& size, int64_t cells, Body body) {
     if (!is_alone_) {
-      Line(4, fmt::format("for (int eight = 0; eight < {}; eight += 8) {{ const int j = eight + lane;", size));
+      Line(4,
+           fmt::format("for (int eight = 0; eight < {}; eight += 8) {{ const int j = eight + lane;", size));
       Line(5, fmt::format("if (is_mine && j < {}) {{", size));
       body(Loader::OfLane());
       return Line(5, "} }");
@@ -232,12 +237,50 @@ class TilePrinter {
   std::string PrintJoinedLanes(simd::Fold fold, const std::string& name);
   void PrintFoldRows(const Cells& from, int64_t columns, const Cells& to, simd::Fold fold, bool is_mean,
                      bool must_be_finite);
-  void PrintPlaceOfExtreme(const Step& step);
-  void PrintSpreadOfRows(const Step& step);
+  void PrintPlaceOfExtreme(const Step& step, const Cells& from);
+  void PrintSpreadOfRows(const Step& step, const Cells& from);
 
-  // Adds `count` terms to sums, in their order. `loops` goes over the sums, `place` is where one of them is, and
-  // `chain(term)` prints the statements that add term number `term` to `acc`. For a work-item that is alone:
-  // it takes several terms of each sum at once.
+  // Of CSR inputs (tile_printer_entries.cc).
+  // Whether a row aggregate of a CSR input takes its cells from rows written out.
+  static bool FoldsDensified(const Step& step) {
+    return step.kind == Step::Kind::kFoldRows && step.index >= 0 &&
+           (FindsPlaces(step) || IsSpread(step.aggregate) || step.aggregate == AggregateKind::kProduct);
+  }
+  // Value and column of entry `e`.
+  std::string ValueAt(int input) const {
+    return fmt::format("{}values{}[e]", IsSingleInput(input) ? "(double)" : "", input);
+  }
+  // The loop over the entries `e` of row `row` of a tile for one of several work-items, which have different
+  // rows: as many rounds as the longest of rows [first, last) has entries. `is_mine` holds where the
+  // work-item has an entry in the round. For one that is alone, the loop over the entries of the row. Ends
+  // with one brace.
+  void BeginEntries(int input, std::string_view row, const std::string& first, const std::string& last);
+  struct EntrySource {
+    int input;          // Whose columns and offsets they have.
+    std::string value;  // Of entry `e`.
+  };
+  // Those of a CSR input, or the values at the driver's entries that the step reads.
+  EntrySource EntriesOf(const Step& step, int input) const;
+  std::string EntryOf(const TileRef& ref) const;
+  // Both end with three braces.
+  void BeginEachEntry();
+  void BeginEntriesByRow();
+  void PrintRegionOfEntries(const Step& step);
+  void PrintStepOfEntries(const Step& step);
+  void PrintSumEntries(const Step& step, const std::string& value);
+  // L of a vector.
+  static std::string PrintJoinedEight(std::string_view x) {
+    return fmt::format("(({0}.s0 + {0}.s4) + ({0}.s2 + {0}.s6)) + (({0}.s1 + {0}.s5) + ({0}.s3 + {0}.s7))",
+                       x);
+  }
+  void PrintDensify(int input, const Cells& to);
+  void PrintFoldEntries(const Step& step);
+  void PrintMultiplyEntries(const Step& step);
+  void PrintAddEntries(const Step& step);
+
+  // Adds `count` terms to sums, in their order. `loops` goes over the sums, `place` is where one of them is,
+  // and `chain(term)` prints the statements that add term number `term` to `acc`. For a work-item that is
+  // alone: it takes several terms of each sum at once.
   template <typename Chain>
   void PrintChainsAlone(const std::string& loops, const std::string& count, const std::string& place,
                         Chain chain) {

@@ -26,7 +26,8 @@ std::string TilePrinter::Loader::Gather(const std::string& absent, Load load) co
   return fmt::format("(double8)({})", cells);
 }
 
-std::string TilePrinter::Loader::Row(const Cells& cells, std::string_view i, const std::string& absent) const {
+std::string TilePrinter::Loader::Row(const Cells& cells, std::string_view i,
+                                     const std::string& absent) const {
   if (!eight_) return cells.Load(i, column_);
   if (cells_ < kLanes) return Gather(absent, [&](const std::string& j) { return cells.Load(i, j); });
   const std::string eight = fmt::format("vload8(0, &{})", cells.At(i, column_));
@@ -95,8 +96,9 @@ void TilePrinter::PrintFoldRows(const Cells& from, int64_t columns, const Cells&
 }
 
 // simd::IndexOfExtreme: the last of the largest cells; NaN is none, and 1 stands for no cell.
-void TilePrinter::PrintPlaceOfExtreme(const Step& step) {
-  const Cells from = PlaceOf(step.from), to = PlaceOf(step.to);
+void TilePrinter::PrintPlaceOfExtreme(const Step& step, const Cells& from) {
+  const int64_t columns = step.index >= 0 ? from.stride : step.columns;
+  const Cells to = PlaceOf(step.to);
   const char* const sign = step.aggregate == AggregateKind::kIndexMin ? "-" : "";
   const auto compare = [&](std::string_view lane) {
     Line(6, fmt::format("const double x = {}{};", sign, from.Load("w", "j")));
@@ -108,18 +110,18 @@ void TilePrinter::PrintPlaceOfExtreme(const Step& step) {
   if (is_alone_) {
     Line(4, "double acc[8]; int place[8];");
     Line(4, "for (int lane = 0; lane < 8; ++lane) { acc[lane] = -INFINITY; place[lane] = -1; }");
-    Line(4, fmt::format("for (int eight = 0; eight + 8 <= {}; eight += 8)", step.columns));
+    Line(4, fmt::format("for (int eight = 0; eight + 8 <= {}; eight += 8)", columns));
     Line(5, "for (int lane = 0; lane < 8; ++lane) { const int j = eight + lane;");
     compare("[lane]");
     Line(5, "}");
-    Line(4, fmt::format("for (int j = {}; j < {}; ++j) {{ const int lane = j % 8;",
-                        step.columns / kLanes * kLanes, step.columns));
+    Line(4, fmt::format("for (int j = {}; j < {}; ++j) {{ const int lane = j % 8;", columns / kLanes * kLanes,
+                        columns));
     compare("[lane]");
     Line(4, "}");
   } else {
     Line(4, "double acc = -INFINITY;");
     Line(4, "int place = -1;");
-    PrintLaneLoop(std::to_string(step.columns), step.columns, [&](const Loader&) { compare(""); });
+    PrintLaneLoop(std::to_string(columns), columns, [&](const Loader&) { compare(""); });
   }
   if (!is_alone_) Line(4, "places[item] = place;");
   ShareLanes("acc");
@@ -137,15 +139,16 @@ void TilePrinter::PrintPlaceOfExtreme(const Step& step) {
   EndRuns();
 }
 
-void TilePrinter::PrintSpreadOfRows(const Step& step) {
-  const Cells from = PlaceOf(step.from), to = PlaceOf(step.to);
+void TilePrinter::PrintSpreadOfRows(const Step& step, const Cells& from) {
+  const int64_t columns = step.index >= 0 ? from.stride : step.columns;
+  const Cells to = PlaceOf(step.to);
   printed_.sets_flags = true;
   PrintDeviations(
-      "n", std::to_string(step.columns),
+      "n", std::to_string(columns),
       [&](const Loader& load, const std::string& absent) { return load.Row(from, "w", absent); },
       [&] {  // SpreadOf
-        std::string spread = step.columns < 2 ? "0.0" : fmt::format("squares / {}.0", step.columns - 1);
-        if (step.columns < 1) spread = "as_double(0x7ff8000000000000UL)";
+        std::string spread = columns < 2 ? "0.0" : fmt::format("squares / {}.0", columns - 1);
+        if (columns < 1) spread = "as_double(0x7ff8000000000000UL)";
         if (step.aggregate == AggregateKind::kDeviation) spread = "sqrt(" + spread + ")";
         Line(5, fmt::format("const double spread = {};", spread));
         Line(5, fmt::format("{} = spread;", to.At("w", "0")));

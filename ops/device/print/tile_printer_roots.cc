@@ -20,14 +20,16 @@ void TilePrinter::PrintMoments(size_t r) {
       Line(4, fmt::format("for (int i = 0; i < size; ++i) {{ const int lane = i % 8; {} }}", statement));
     };
     const auto joined = [](std::string_view x) {
-      return fmt::format("(({0}[0] + {0}[4]) + ({0}[2] + {0}[6])) + (({0}[1] + {0}[5]) + ({0}[3] + {0}[7]))", x);
+      return fmt::format("(({0}[0] + {0}[4]) + ({0}[2] + {0}[6])) + (({0}[1] + {0}[5]) + ({0}[3] + {0}[7]))",
+                         x);
     };
     Line(3, fmt::format("for (int p = 0; p < {}; ++p) {{", root.n));
     Line(4, "double acc[8], squared[8];");
     Line(4, "for (int lane = 0; lane < 8; ++lane) { acc[lane] = 0.0; squared[lane] = 0.0; }");
     each_row(fmt::format("acc[lane] = acc[lane] + {};", x.Load("i", "p")));
     Line(4, fmt::format("const double mean = ({}) / (double)size;", joined("acc")));
-    each_row(fmt::format("const double d = {} - mean; squared[lane] = squared[lane] + d * d;", x.Load("i", "p")));
+    each_row(
+        fmt::format("const double d = {} - mean; squared[lane] = squared[lane] + d * d;", x.Load("i", "p")));
     Line(4, fmt::format("{} = mean; {} = {};", mean, squares, joined("squared")));
     Line(3, "}");
   } else if (root.n <= kLanes) {
@@ -41,9 +43,8 @@ void TilePrinter::PrintMoments(size_t r) {
   } else if (is_alone_) {
     const std::string columns = fmt::format("for (int p = 0; p < {}; ++p)", root.n);
     Line(4, fmt::format("{} {{ {} = 0.0; {} = 0.0; }}", columns, mean, squares));
-    PrintChainsAlone(columns, "size", mean, [&](const std::string& i) {
-      Line(5, fmt::format("acc = acc + {};", x.Load(i, "p")));
-    });
+    PrintChainsAlone(columns, "size", mean,
+                     [&](const std::string& i) { Line(5, fmt::format("acc = acc + {};", x.Load(i, "p"))); });
     Line(4, fmt::format("{0} {1} = {1} / (double)size;", columns, mean));
     PrintChainsAlone(columns, "size", squares, [&](const std::string& i) {
       Line(5, fmt::format("const double d = {} - {}; acc = acc + d * d;", x.Load(i, "p"), mean));
@@ -77,14 +78,16 @@ void TilePrinter::PrintAddSingles(const Step& step) {
   const auto ended = [&](std::string_view place, std::string_view chain) {
     const std::string sum = PayloadOf(r, place);
     const std::string add = fmt::format("{0} = {0} + (double){1};", sum, chain);
-    return is_open ? fmt::format("if ({}) {{ {} }} else {{ chains{}[{}] = (double){}; }}", ends, add, r, place, chain)
+    return is_open ? fmt::format("if ({}) {{ {} }} else {{ chains{}[{}] = (double){}; }}", ends, add, r,
+                                 place, chain)
                    : add;
   };
   if (is_alone_) {
     Line(3, fmt::format("for (int j = 0; j < {0}; ++j) for (int strip = {1}; strip < {2}; strip += {3}) {{",
                         root.n, root.symmetric ? fmt::format("j / {0} * {0}", kStripColumns) : "0", root.k,
                         kStripColumns));
-    Line(4, fmt::format("const int width = min({}, {} - strip), p = j * {} + strip;", kStripColumns, root.k, root.k));
+    Line(4, fmt::format("const int width = min({}, {} - strip), p = j * {} + strip;", kStripColumns, root.k,
+                        root.k));
     Line(4, fmt::format("float chain[{}];", kStripColumns));
     Line(4, fmt::format("for (int c = 0; c < width; ++c) chain[c] = {};", begun("p + c")));
     Line(4, "for (int i = 0; i < n; ++i)");
@@ -109,6 +112,7 @@ void TilePrinter::PrintAddSingles(const Step& step) {
 void TilePrinter::PrintRoot(const Step& step) {
   const auto r = static_cast<size_t>(step.index);
   const TileRoot& root = program_.roots[r];
+  if (step.right >= 0 || IsByEntry(step.from)) return PrintAddEntries(step);
   const Cells x = PlaceOf(step.from);
   if (root.kind == TileRoot::Kind::kFull || root.kind == TileRoot::Kind::kColumns)
     return PrintFoldIntoRoot(r, x, step.columns);
@@ -152,8 +156,9 @@ void TilePrinter::PrintRoot(const Step& step) {
 void TilePrinter::PrintRootAlone(size_t r, const Cells& x, const Cells& y) {
   const TileRoot& root = program_.roots[r];
   if (root.kind == TileRoot::Kind::kLanes) {
-    Line(3, fmt::format("for (int i = 0; i < n; ++i) for (int j = 0; j < {}; ++j) for (int c = 0; c < {}; ++c) {{",
-                        root.n, root.k));
+    Line(3, fmt::format(
+                "for (int i = 0; i < n; ++i) for (int j = 0; j < {}; ++j) for (int c = 0; c < {}; ++c) {{",
+                root.n, root.k));
     const std::string sum = PayloadOf(r, fmt::format("i % 8 * {} + j * {} + c", root.n * root.k, root.k));
     Line(4, fmt::format("{0} = fma({1}, {2}, {0});", sum, x.Load("i", "j"), y.Load("i", "c")));
     return Line(3, "}");
@@ -162,12 +167,12 @@ void TilePrinter::PrintRootAlone(size_t r, const Cells& x, const Cells& y) {
   const std::string rows = fmt::format("for (int j = 0; j < {}; ++j)", root.n);
   const std::string columns =
       fmt::format("for (int c = {}; c < {}; ++c)", root.symmetric ? "j" : "0", root.k);
-  PrintChainsAlone(by_vector ? columns + " " + rows : rows + " " + columns, "n",
-                   PayloadOf(r, by_vector ? fmt::format("c * {} + j", root.padded)
-                                          : fmt::format("j * {} + c", root.k)),
-                   [&](const std::string& i) {
-                     Line(5, fmt::format("acc = fma({}, {}, acc);", x.Load(i, "j"), y.Load(i, "c")));
-                   });
+  PrintChainsAlone(
+      by_vector ? columns + " " + rows : rows + " " + columns, "n",
+      PayloadOf(r, by_vector ? fmt::format("c * {} + j", root.padded) : fmt::format("j * {} + c", root.k)),
+      [&](const std::string& i) {
+        Line(5, fmt::format("acc = fma({}, {}, acc);", x.Load(i, "j"), y.Load(i, "c")));
+      });
 }
 
 void TilePrinter::PrintFoldIntoRoot(size_t r, const Cells& x, int64_t columns) {

@@ -18,9 +18,7 @@ std::string TilePrinter::LoadOperand(const Step& step, const RegionNode& node, C
   }
   switch (node.access) {
     case Access::kPerRow: index.needs_row = true; return cells.Load("i", "0");
-    case Access::kPerColumn:
-      index.needs_row = index.needs_column = true;
-      return cells.Load("0", "j");
+    case Access::kPerColumn: index.needs_row = index.needs_column = true; return cells.Load("0", "j");
     case Access::kScalar: return cells.Load("0", "0");
     default: return cells.Load(index);
   }
@@ -74,12 +72,14 @@ TilePrinter::Cells TilePrinter::FoldedBuffer(const Step& step, size_t o) const {
 }
 
 void TilePrinter::PrintMultiply(const Step& step) {
+  if (step.index >= 0 || IsByEntry(step.from)) return PrintMultiplyEntries(step);
   if (MultipliesSingles(program_, step)) return PrintMultiplySingles(step);
   const Cells from = PlaceOf(step.from), to = PlaceOf(step.to), right = WholeOf(step.right);
   const int64_t k = step.columns, inner = InfoOfInput(step.right).shape.rows;
   const std::string count = fmt::format("n * {}", k);
   if (k <= kFewColumns) {
-    const std::string i = k == 1 ? "w" : fmt::format("w / {}", k), c = k == 1 ? "0" : fmt::format("w % {}", k);
+    const std::string i = k == 1 ? "w" : fmt::format("w / {}", k),
+                      c = k == 1 ? "0" : fmt::format("w % {}", k);
     PrintLanes(
         count, inner, simd::Fold::kAdd,
         [&](const std::string& acc, const Loader& load) {
@@ -115,7 +115,8 @@ void TilePrinter::PrintMultiplySingles(const Step& step) {
   const Cells from = PlaceOf(step.from), to = PlaceOf(step.to), right = WholeOf(step.right);
   const int64_t k = step.columns, inner = InfoOfInput(step.right).shape.rows;
   const std::string count = fmt::format("n * {}", k);
-  const std::string blocks = fmt::format("for (int block = 0; block < {}; block += {}) {{", inner, kSingleBlock);
+  const std::string blocks =
+      fmt::format("for (int block = 0; block < {}; block += {}) {{", inner, kSingleBlock);
   const std::string block =
       fmt::format("for (int j = block; j < min(block + {}, {}); ++j)", kSingleBlock, inner);
   if (is_alone_) {

@@ -9,6 +9,7 @@
 
 #include "core/programs/fused_operator.h"
 #include "core/programs/text_format.h"
+#include "ops/aggregate/aggregate.h"
 #include "ops/base/operator.h"
 #include "ops/device/device_matrix.h"
 #include "ops/device/print/print_tiles.h"
@@ -63,6 +64,10 @@ Result<FusedOperator> BodyOf(const Node& node, std::span<const ValueInfo> inputs
     fused.driver = static_cast<int>(i);
   }
   if (most_cells < 0) return Unimplemented("on a device: {}, which reads no rows of a matrix", node.op);
+  // Variances of columns are made of whole leaves, as stitches have them.
+  if (const Aggregate* const aggregate = FindAggregate(node.op);
+      aggregate != nullptr && aggregate->scope == AggregateScope::kColumn && IsSpread(aggregate->kind))
+    fused.kind = FusionTemplate::kStitch;
   fused.roots = {fused.body.Add(std::move(inner))};
   return fused;
 }

@@ -36,7 +36,8 @@ constexpr int32_t kNoFlags[2] = {0, 0};
 
 TileLimits LimitsOf(const DeviceDescription& description, int64_t group_size) {
   if (group_size == 0) group_size = description.is_host ? 1 : kGroupSize;
-  if (group_size == 1) return {.local_bytes = std::min(description.local_bytes, kBytesAlone), .group_size = 1};
+  if (group_size == 1)
+    return {.local_bytes = std::min(description.local_bytes, kBytesAlone), .group_size = 1};
   // Two groups share the local memory of a compute unit, so that one computes while the other waits.
   return {.local_bytes = std::min<int64_t>(description.local_bytes / 2, 64 << 10),
           .group_size = std::min(group_size, description.most_group_size / 8 * 8)};
@@ -108,9 +109,17 @@ Status DeviceTiles::QueueReadings(const KernelCall& call, DeviceQueue& queue, st
   const int64_t rows = call.inputs[static_cast<size_t>(program.fused.driver)]->matrix().rows();
   const int64_t tasks = CeilDivide(rows, printed_.task_rows);
   std::vector<DeviceArgument> arguments = {rows, tasks};
-  for (const int input : printed_.inputs) {
-    HEDDLE_ASSIGN_OR_RETURN(const Matrix there,
-                            ToDevice(call.inputs[static_cast<size_t>(input)]->matrix(), device_, queue));
+  int64_t entries_of_driver = 0;
+  for (size_t i = 0; i < printed_.inputs.size(); ++i) {
+    const Matrix& given = call.inputs[static_cast<size_t>(printed_.inputs[i])]->matrix();
+    if (printed_.sparse[i]) {
+      HEDDLE_ASSIGN_OR_RETURN(EntriesOnDevice entries, EntriesToDevice(given, device_, queue));
+      if (printed_.inputs[i] == program.fused.driver) entries_of_driver = entries.count;
+      for (std::shared_ptr<DeviceMemory>* memory : {&entries.values, &entries.columns, &entries.offsets})
+        arguments.emplace_back(std::move(*memory));
+      continue;
+    }
+    HEDDLE_ASSIGN_OR_RETURN(const Matrix there, ToDevice(given, device_, queue));
     PlaceOnDevice place = PlaceOf(there);
     arguments.emplace_back(std::move(place.memory));
     arguments.emplace_back(place.first_cell);
@@ -144,6 +153,10 @@ Status DeviceTiles::QueueReadings(const KernelCall& call, DeviceQueue& queue, st
     HEDDLE_ASSIGN_OR_RETURN(std::shared_ptr<DeviceMemory> scratch,
                             device_.Allocate(groups * printed_.scratch_doubles * 8));
     arguments.emplace_back(std::move(scratch));
+  }
+  for (int p = 0; p < printed_.patterns; ++p) {
+    HEDDLE_ASSIGN_OR_RETURN(std::shared_ptr<DeviceMemory> pattern, device_.Allocate(entries_of_driver * 8));
+    arguments.emplace_back(std::move(pattern));
   }
   if (rows > 0)
     HEDDLE_RETURN_IF_ERROR(

@@ -9,6 +9,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 
 #include "first_device.h"
 #include "ops/device/run/run_on_device.h"
@@ -19,8 +20,8 @@
 namespace heddle::ops::testing {
 namespace {
 
-// Runs what BodyBuilder runs once more on the device, and compares: by work-groups of many work-items, as on a
-// GPU, or of one, as on a processor: bodies in turns, or each by both.
+// Runs what BodyBuilder runs once more on the device, and compares: by work-groups of many work-items, as on
+// a GPU, or of one, as on a processor: bodies in turns, or each by both.
 class DeviceComparison {
  public:
   explicit DeviceComparison(ComputeDevice& device)
@@ -229,6 +230,65 @@ TEST_F(TilesOnDeviceTest, ProductsOfFloatsInBlocks) {
   body.ExpectSame("t(abs(X)) Y of floats");
   EXPECT_GT(ran(), 1);
   EXPECT_TRUE(left_to_host().empty()) << left_to_host().begin()->first;
+}
+
+// Rows of a CSR matrix by their entries: aggregates, products from both sides, and rows written out.
+TEST_F(TilesOnDeviceTest, RowsOfCsrMatrices) {
+  for (const Shape& shape : {Shape{130, 3}, Shape{1025, 40}}) {
+    for (const int64_t k : {1, 3, 20}) {
+      if (k == 3 && shape.columns == 40 && !testing_support::RunsAllPlans()) continue;
+      BodyBuilder body;
+      const NodeId w = body.Input(Value(Cells(shape.rows, 1, 3)));
+      const NodeId x =
+          body.Input(Value(*ToSparse(Cells(shape.rows, shape.columns, 1, k == 20, k == 1 ? 0.1 : 0.02))));
+      const NodeId v = body.Input(Value(Cells(shape.columns, k, 2)));
+      const NodeId product = body.Op("%*%", {x, v});
+      body.fused().kind = FusionTemplate::kStitch;
+      std::vector<NodeId> roots = {product, body.Op("rowSums", {x}),
+                                   body.Op("t%*%", {x, body.Op("*", {product, w})})};
+      if (k == 3)
+        roots = {body.Op("*", {product, w}), body.Op("rowMaxs", {x}), body.Op("rowMeans", {x}),
+                 body.Op("rowMins", {x})};
+      if (k == 20)
+        roots = {product, body.Op("rowIndexMax", {x}), body.Op("rowProds", {x}), body.Op("-", {x, w})};
+      body.Finish(roots);
+      body.ExpectSame(fmt::format("products of CSR {}, {}", shape, k));
+      if (HasFailure()) return;
+    }
+  }
+  EXPECT_GT(ran(), 10);
+}
+
+// What goes along the entries of a CSR driver: cells beside rows, columns, dense cells and a sampled product,
+// and what they add up to.
+TEST_F(TilesOnDeviceTest, EntriesOfACsrDriver) {
+  for (const Shape& shape : {Shape{1025, 40}, Shape{130, 3}}) {
+    for (const char* root : {"sum", "colSums", "rowSums", "%*%", "t%*%"}) {
+      if (shape.columns == 3 && std::string_view(root) != "sum" && std::string_view(root) != "colSums" &&
+          !testing_support::RunsAllPlans())
+        continue;
+      BodyBuilder body;
+      const NodeId x = body.Input(Value(*ToSparse(Cells(shape.rows, shape.columns, 1, false, 0.1))));
+      const NodeId y = body.Input(Value(Cells(shape.rows, shape.columns, 2)));
+      const NodeId w = body.Input(Value(Cells(shape.rows, 1, 3))),
+                   v = body.Input(Value(Cells(1, shape.columns, 4)));
+      NodeId cells = body.Op("*", {body.Op("*", {x, y}), body.Op("abs", {x})});
+      if (*root == 's')
+        cells =
+            body.Op("*", {x, body.Op("sampledProduct", {x, body.Input(Value(Cells(shape.rows, 11, 5))),
+                                                        body.Input(Value(Cells(shape.columns, 11, 6)))})});
+      if (*root == 'c') cells = body.Op("*", {body.Op("*", {x, w}), v});
+      if (*root == '%')
+        body.Finish({body.Op("%*%", {cells, body.Input(Value(Cells(shape.columns, 3, 7)))})});
+      else if (*root == 't')
+        body.Finish({body.Op("t%*%", {cells, w})});
+      else
+        body.Finish({body.Op(root, {cells})});
+      body.ExpectSame(fmt::format("{} along entries of {}", root, shape));
+      if (HasFailure()) return;
+    }
+  }
+  EXPECT_GT(ran(), 10);
 }
 
 // Products that are too small for a double leave zeros without a sign.
