@@ -153,7 +153,7 @@ void AllowCaches(Landlock* landlock) {
     landlock->AllowToChange(cache);
   }
   const std::string state = ops::UserStateFolder();
-  constexpr const char* kKeyOfCode = "code.key";  // compiler/codegen/object_cache.cc
+  constexpr const char* kKeyOfCode = "code.key";  // ops/io/object_cache.cc
   if (ops::SecretOfUser(state, kKeyOfCode)) landlock->AllowToRead(state + "/" + kKeyOfCode);
 }
 

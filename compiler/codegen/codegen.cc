@@ -6,10 +6,10 @@
 #include <optional>
 
 #include "compiler/codegen/code_module.h"
-#include "compiler/codegen/object_cache.h"
 #include "core/environment/clock.h"
 #include "core/memory/counted_heap.h"
 #include "core/recently_used.h"
+#include "ops/io/object_cache.h"
 
 namespace heddle::codegen {
 namespace {
@@ -28,7 +28,7 @@ class Generated : public GeneratedCode {
   explicit Generated(const CodegenOptions& options)
       : options_(options),
         disk_(!options.use_disk_cache        ? std::string()
-              : options.cache_folder.empty() ? ObjectCache::DefaultFolder()
+              : options.cache_folder.empty() ? ops::ObjectCache::FolderOf("code")
                                              : options.cache_folder,
               options.disk_cache_bytes),
         entries_(std::max<size_t>(options.memory_cache_entries, 1)) {}
@@ -45,7 +45,7 @@ class Generated : public GeneratedCode {
   Result<Code> Make(const std::string& region_text, ops::Cpu cpu, bool* from_disk) const;
 
   const CodegenOptions options_;
-  const ObjectCache disk_;
+  const ops::ObjectCache disk_;
   mutable std::mutex mutex_;
   RecentlyUsedMap<std::string, std::shared_ptr<Entry>> entries_;
   CodegenStatistics statistics_;

@@ -11,8 +11,8 @@
 
 #include "compiler/codegen/code_module.h"
 #include "compiler/codegen/codegen.h"
-#include "compiler/codegen/object_cache.h"
 #include "ops/io/files/own_folders.h"
+#include "ops/io/object_cache.h"
 #include "tests/support/process.h"
 #include "tests/unit/codegen/region_case.h"
 
@@ -20,6 +20,7 @@ namespace heddle::codegen {
 namespace {
 
 namespace fs = std::filesystem;
+using ops::ObjectCache;
 using ops::Region;
 
 // A folder of its own for each test, with code in it that goes when the test does.

@@ -9,24 +9,26 @@
 
 #include "ops/io/files/own_folders.h"
 
-namespace heddle::codegen {
+namespace heddle::ops {
 
-/// Machine code on disk, one file an object. Safe for concurrent processes: files appear whole, by renaming.
+/// Code that was compiled, for the processor or for a device, on disk: one file an object. Safe for concurrent
+/// processes: files appear whole, by renaming.
 ///
 /// What is found is run, so that it must be what this user's Heddle stored: the folder is this user's alone,
 /// a file is a plain one of this user that others can neither read nor write, and it ends in a code over its
-/// key and object that only who knows the user's secret can make (ops::SecretOfUser). Whatever is damaged,
+/// key and object that only who knows the user's secret can make (SecretOfUser). Whatever is damaged,
 /// truncated, foreign, or of another key that has the same hash is as good as absent, and replaced. No
 /// operation reports an error: without a usable folder, or without a secret, nothing is found.
 class ObjectCache {
  public:
   /// `folder` is made when something is stored. `capacity_bytes` bounds the sum of all files; the least
   /// recently used go first. The secret is kept in `state_folder`.
-  ObjectCache(std::string folder, int64_t capacity_bytes, std::string state_folder = ops::UserStateFolder())
+  ObjectCache(std::string folder, int64_t capacity_bytes, std::string state_folder = UserStateFolder())
       : folder_(std::move(folder)), capacity_bytes_(capacity_bytes), state_folder_(std::move(state_folder)) {}
 
-  /// "" when neither XDG_CACHE_HOME nor HOME is set; then there is no cache.
-  static std::string DefaultFolder();
+  /// The folder of that name among the user's caches. "" when neither XDG_CACHE_HOME nor HOME is set; then
+  /// there is no cache.
+  static std::string FolderOf(std::string_view name);
 
   std::optional<std::string> Find(std::string_view key) const;
   void Store(std::string_view key, std::string_view object) const;
@@ -44,4 +46,4 @@ class ObjectCache {
   mutable std::optional<std::string> secret_;
 };
 
-}  // namespace heddle::codegen
+}  // namespace heddle::ops

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "compiler/codegen/object_cache.h"
+#include "ops/io/object_cache.h"
 
 #include <fcntl.h>
 #include <fmt/core.h>
@@ -14,7 +14,7 @@
 
 #include "ops/io/checksums/sha256.h"
 
-namespace heddle::codegen {
+namespace heddle::ops {
 namespace {
 
 namespace fs = std::filesystem;
@@ -36,14 +36,14 @@ std::string_view BytesOf(const Header& header) {
   return {reinterpret_cast<const char*>(&header), sizeof header};
 }
 
-std::string_view BytesOf(const ops::Sha256Digest& digest) {
+std::string_view BytesOf(const Sha256Digest& digest) {
   return {reinterpret_cast<const char*>(digest.data()), digest.size()};
 }
 
 // Of the secret as well, so that processes with different ones do not replace each other's files.
 std::string NameOf(const std::string& secret, std::string_view key) {
   constexpr size_t kBytesOfName = 8;
-  const ops::Sha256Digest hash = ops::HmacSha256(secret, {key});
+  const Sha256Digest hash = HmacSha256(secret, {key});
   std::string name;
   for (size_t i = 0; i < kBytesOfName; ++i) name += fmt::format("{:02x}", hash[i]);
   return name + kExtension;
@@ -84,9 +84,9 @@ bool WriteFile(int folder, const std::string& name, std::initializer_list<std::s
 
 }  // namespace
 
-std::string ObjectCache::DefaultFolder() {
-  const std::string cache = ops::UserCacheFolder();
-  return cache.empty() ? cache : cache + "/code";
+std::string ObjectCache::FolderOf(std::string_view name) {
+  const std::string cache = UserCacheFolder();
+  return cache.empty() ? cache : fmt::format("{}/{}", cache, name);
 }
 
 std::string ObjectCache::PathOf(std::string_view key) const {
@@ -94,17 +94,17 @@ std::string ObjectCache::PathOf(std::string_view key) const {
 }
 
 const std::optional<std::string>& ObjectCache::Secret() const {
-  std::call_once(secret_read_, [&] { secret_ = ops::SecretOfUser(state_folder_, kNameOfSecret); });
+  std::call_once(secret_read_, [&] { secret_ = SecretOfUser(state_folder_, kNameOfSecret); });
   return secret_;
 }
 
 std::optional<std::string> ObjectCache::Find(std::string_view key) const {
   if (folder_.empty()) return std::nullopt;
-  const Result<Descriptor> folder = ops::OpenFolderForUser(folder_, {.is_made = false, .is_closed = true});
+  const Result<Descriptor> folder = OpenFolderForUser(folder_, {.is_made = false, .is_closed = true});
   if (!folder.ok() || !Secret()) return std::nullopt;
   const std::string name = NameOf(*Secret(), key);
   const std::optional<std::string> text = ReadOwnFile(folder->get(), name);
-  constexpr size_t kCodeBytes = sizeof(ops::Sha256Digest);
+  constexpr size_t kCodeBytes = sizeof(Sha256Digest);
   Header header;
   if (!text || text->size() < sizeof header + key.size() + kCodeBytes) return std::nullopt;
   const std::string_view all = *text;
@@ -113,7 +113,7 @@ std::optional<std::string> ObjectCache::Find(std::string_view key) const {
       all.substr(sizeof header + key.size(), all.size() - sizeof header - key.size() - kCodeBytes);
   if (std::memcmp(header.magic, Header().magic, sizeof header.magic) != 0 || header.key_size != key.size() ||
       header.object_size != object.size() || all.substr(sizeof header, key.size()) != key ||
-      BytesOf(ops::HmacSha256(*Secret(), {all.substr(0, all.size() - kCodeBytes)})) !=
+      BytesOf(HmacSha256(*Secret(), {all.substr(0, all.size() - kCodeBytes)})) !=
           all.substr(all.size() - kCodeBytes))
     return std::nullopt;
   ::utimensat(folder->get(), name.c_str(), nullptr, AT_SYMLINK_NOFOLLOW);  // It was used now.
@@ -122,15 +122,15 @@ std::optional<std::string> ObjectCache::Find(std::string_view key) const {
 
 void ObjectCache::Store(std::string_view key, std::string_view object) const {
   if (folder_.empty() || !Secret()) return;
-  const Result<Descriptor> folder = ops::OpenFolderForUser(folder_, {.is_closed = true});
+  const Result<Descriptor> folder = OpenFolderForUser(folder_, {.is_closed = true});
   if (!folder.ok()) return;
-  ops::MarkOwnFolder(folder_);
+  MarkOwnFolder(folder_);
   static std::atomic<int> count = 0;
   const std::string temporary = fmt::format("{}-{}.new", ::getpid(), count++);
   Header header;
   header.key_size = key.size();
   header.object_size = object.size();
-  const ops::Sha256Digest code = ops::HmacSha256(*Secret(), {BytesOf(header), key, object});
+  const Sha256Digest code = HmacSha256(*Secret(), {BytesOf(header), key, object});
   if (!WriteFile(folder->get(), temporary, {BytesOf(header), key, object, BytesOf(code)}) ||
       ::renameat(folder->get(), temporary.c_str(), folder->get(), NameOf(*Secret(), key).c_str()) != 0)
     ::unlinkat(folder->get(), temporary.c_str(), 0);
@@ -150,7 +150,7 @@ void ObjectCache::Shrink() const {
   std::error_code error;
   for (fs::directory_iterator at(folder_, error), end; !error && at != end; at.increment(error)) {
     std::error_code gone;
-    if (!at->is_regular_file(gone) || at->path().filename() == ops::kOwnFolderMark) continue;
+    if (!at->is_regular_file(gone) || at->path().filename() == kOwnFolderMark) continue;
     File file{at->last_write_time(gone), static_cast<int64_t>(at->file_size(gone)), at->path()};
     if (gone) continue;
     total += file.bytes;
@@ -165,4 +165,4 @@ void ObjectCache::Shrink() const {
   }
 }
 
-}  // namespace heddle::codegen
+}  // namespace heddle::ops
