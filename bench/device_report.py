@@ -6,12 +6,13 @@
 
 It runs, in this order and until the seconds are over:
 
-    devices    `heddle devices`: bandwidth, copies, fused multiply-adds, launches
-    kernels    the tests of operators on devices (test_ops)
-    products   X %*% X on the device and on the processor, in doubles and floats
-    scripts    each SCRIPT with --devices cpu and on the device, with fusion by cost, fusion of all that can be, and two
-               workers: hashes of what they print and write. A SCRIPT is a name in tests/scripts/cases (all by default),
-               or a file.
+    devices      `heddle devices`: bandwidth, copies, fused multiply-adds, launches
+    kernels      the tests of operators on devices (test_ops)
+    products     X %*% X on the device and on the processor, in doubles and floats
+    expressions  `heddle-bench devices`: fused expressions on opencl:0 and on the processor, in turns
+    scripts      each SCRIPT with --devices cpu and on the device, with fusion by cost, fusion of all that can be, and
+                 two workers: hashes of what they print and write. A SCRIPT is a name in tests/scripts/cases (all by
+                 default), or a file.
 
 What time was left for is told in "left_out". Exit code: 0 if all bytes are the same, 1 if some differ or a run fails, 2 for
 a wrong command line, 3 if there is no such device.
@@ -30,7 +31,9 @@ import time
 
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 CASES = os.path.join(ROOT, "tests", "scripts", "cases")
-PARTS = ["kernels", "products", "scripts"]
+PARTS = ["kernels", "products", "expressions", "scripts"]
+# Of the time that is left, what expressions may take.
+EXPRESSIONS_SHARE = 0.4
 # What a run on the device is given beside --devices; the processor runs the first one.
 VARIANTS = ["run", "run --fusion all", "sim --workers 2 --min-distributed-bytes 0 --fusion all"]
 # Of one run: a driver that compiles for minutes leaves time for other scripts.
@@ -94,7 +97,7 @@ class Report:
         self.result = {}
 
     def devices(self):
-        done = run([self.heddle, "devices", "--json"], ROOT, Clock(60))
+        done = run([self.heddle, "devices", "--json"], ROOT, Clock(120))
         if done is None or done.returncode != 0:
             sys.exit("deploy/device: heddle devices failed: " + (text_of(done.stderr) if done else "no time"))
         found = json.loads(done.stdout)
@@ -164,6 +167,28 @@ class Report:
                              "flop_per_s": round(there), "processor_flop_per_s": round(here)})
                 if not same:
                     self.failures.append(f"a product of {n} rows, {precision}, differs")
+
+    def expressions(self):
+        rows = self.result["expressions"] = []
+        bench = os.path.join(self.options.build, "heddle-bench")
+        if self.options.device != "opencl:0" or not os.path.exists(bench):
+            why = f"{bench} is not built" if self.options.device == "opencl:0" else "they are measured on opencl:0 alone"
+            self.left_out.append(f"expressions: {why}")
+            return
+        with tempfile.TemporaryFile() as told:
+            process = subprocess.Popen([bench, "devices", "--json", "--cells", str(self.options.cells),
+                                        "--only", self.options.expressions], stdout=told, stderr=subprocess.PIPE)
+            try:
+                errors = process.communicate(timeout=max(1, EXPRESSIONS_SHARE * self.clock.left()))[1]
+                if process.returncode != 0:
+                    self.failures.append(f"expressions: {text_of(errors)}")
+            except subprocess.TimeoutExpired:
+                process.kill()
+                process.wait()
+                self.left_out.append("expressions behind those that are there")
+            told.seek(0)
+            # The last line may be cut.
+            rows += [json.loads(line) for line in told.read().split(b"\n")[:-1] if line.startswith(b"{")]
 
     def outcome(self, verb, path, devices):
         """Of a run: exit code, hash of output and files, and what ran on the device. None if time was over."""
@@ -262,6 +287,8 @@ def main():
     options.add_argument("--build", default=os.path.join(ROOT, "build", "release"), help="the folder of the binaries")
     options.add_argument("--parts", default=",".join(PARTS), help="some of " + ",".join(PARTS))
     options.add_argument("--kernels", default="*Device*", help="which tests, as --gtest_filter has it")
+    options.add_argument("--expressions", default="", help="those with this text alone")
+    options.add_argument("--cells", type=int, default=10_000_000, help="of the matrices in expressions")
     options.add_argument("--products", default="1000,2000,4000", help="rows of the products")
     chosen = options.parse_args()
     parts = chosen.parts.split(",")
@@ -271,7 +298,7 @@ def main():
     chosen.build = os.path.abspath(chosen.build)
     clock = Clock(chosen.seconds)
     report = Report(chosen, clock)
-    version = run([report.heddle, "version"], ROOT, Clock(60))
+    version = run([report.heddle, "version"], ROOT, Clock(120))
     if version is None or version.returncode != 0:
         sys.exit(f"deploy/device: {report.heddle} does not run; without --no-build it is built")
     report.result = {"heddle": text_of(version.stdout).splitlines()[0], "processor": processor(),
@@ -303,6 +330,8 @@ def print_summary(report, why, out):
         place = f"{row['flop_per_s'] / 1e9:.1f} GFLOP/s there" if row["runs_on_device"] else "left to the processor"
         say(f"product of {row['rows']} rows, {row['precision']}: {place}, {row['processor_flop_per_s'] / 1e9:.1f} by the "
             f"processor, {'the same' if row['same'] else 'OTHER'} bytes")
+    for row in result.get("expressions", []):
+        say(f"{row['case']}: {row['device_ms']} ms there, {row['host_ms']} by the processor")
     if "scripts" in result:
         runs = [one for row in result["scripts"] for one in row["runs"]]
         say(f"scripts: {len(result['scripts'])} in {len(runs)} runs, {sum(not one['same'] for one in runs)} with other bytes; "
