@@ -137,7 +137,8 @@ class CompressionText {
     const auto compress = [&]() -> Status {
       HEDDLE_ASSIGN_OR_RETURN(const Matrix matrix, ToElementType(value->matrix(), element_type_));
       record.plain_bytes = matrix.bytes();
-      return ops::CompressedOf(matrix, matrix.bytes(), compressed.FindAttribute("reads"), context_, &record)
+      return ops::CompressedOf(matrix, matrix.bytes(), compressed.FindAttribute("reads"), context_, &record,
+                               compressed.FindAttribute("of_tuples"))
           .status();
     };
     Status status;

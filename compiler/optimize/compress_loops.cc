@@ -9,7 +9,7 @@
 
 // Puts X = compress(X) in front of outermost loops that read a matrix X and do not change it. Whether it is
 // stored by groups of columns the run decides, which knows its size and its cells: attribute `reads` tells it
-// how often X will be read.
+// how often X will be read, `of_tuples` how often of these no row of column groups would be.
 namespace heddle::compiler {
 namespace {
 
@@ -55,6 +55,7 @@ class Compressor {
                     .info = input.info,
                     .position = position};
     compressed.SetAttribute("reads", Scalar(input.times));
+    if (input.of_tuples > 0) compressed.SetAttribute("of_tuples", Scalar(input.of_tuples));
     Node assign{.op = "assign",
                 .inputs = {graph->Add(std::move(compressed))},
                 .info = input.info,

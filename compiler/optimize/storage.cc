@@ -10,6 +10,7 @@
 #include "compiler/optimize/loop_range.h"
 #include "compiler/optimize/names.h"
 #include "core/programs/for_each_block.h"
+#include "ops/aggregate/aggregate.h"
 #include "ops/base/cpu.h"
 #include "ops/base/operator.h"
 
@@ -37,6 +38,29 @@ bool NeedsAll(const Graph& graph, const Node& node, size_t i) {
   for (const NodeId input : node.inputs) infos.push_back(input == kNoNode ? ValueInfo() : graph[input].info);
   return ops::RowRuleOf(node, infos) == ops::RowRule::kWhole ||
          ops::InputUseOf(node, infos, static_cast<int>(i)) == ops::InputUse::kWhole;
+}
+
+// Whether the node is an aggregate of all cells or of columns that dictionaries tell, or cells from cells and
+// scalars that nothing but such nodes reads.
+bool ReadsTuples(const Graph& graph, NodeId id) {
+  const Node& node = graph[id];
+  const ops::Operator* const op = ops::FindOperator(node.op);
+  if (op == nullptr || op->run_compressed == nullptr) return false;
+  if (op->aggregate != nullptr)
+    return op->aggregate->scope != ops::AggregateScope::kRow && !ops::IsSpread(op->aggregate->kind) &&
+           op->aggregate->kind != ops::AggregateKind::kProduct;
+  const auto matrices = std::count_if(node.inputs.begin(), node.inputs.end(), [&](NodeId input) {
+    return input != kNoNode && !graph[input].info.IsScalar();
+  });
+  if (op->kind != ops::OperatorKind::kCells || matrices != 1) return false;
+  bool is_read = false;
+  for (NodeId reader = id + 1; reader < graph.size(); ++reader) {
+    const std::vector<NodeId>& inputs = graph[reader].inputs;
+    if (std::find(inputs.begin(), inputs.end(), id) == inputs.end()) continue;
+    is_read = true;
+    if (!ReadsTuples(graph, reader)) return false;
+  }
+  return is_read;
 }
 
 // Whether the block itself gives the variable another value: not X = compress(X).
@@ -99,7 +123,7 @@ class Reader {
         if (node.Is("assign"))
           names->push_back(node.Text("name"));
         else if (!ChangesStorage(node))
-          reads_.push_back({node.op, node.position, times, NeedsAll(graph, node, i)});
+          reads_.push_back({node.op, node.position, times, NeedsAll(graph, node, i), ReadsTuples(graph, id)});
       }
     }
   }
@@ -206,7 +230,10 @@ std::vector<LoopInput> InputsOf(const Program& program, const Block& loop) {
     reader.Follow({&loop, 1}, name, 1);
     LoopInput input{.variable = name, .info = *found.Find(name), .reads = reader.Take()};
     if (input.reads.empty()) continue;
-    for (const StorageRead& read : input.reads) input.times += read.times;
+    for (const StorageRead& read : input.reads) {
+      input.times += read.times;
+      if (read.of_tuples) input.of_tuples += read.times;
+    }
     input.why_not = WhyNot(input);
     inputs.push_back(std::move(input));
   }

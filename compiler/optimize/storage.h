@@ -36,6 +36,7 @@ struct StorageRead {
   SourcePosition position;  ///< In the function, where it reads it inside of one.
   double times = 1;         ///< For each time that the blocks run: rounds of the loops around it.
   bool needs_all = false;   ///< It gets the whole matrix decoded, each time.
+  bool of_tuples = false;   ///< It reads dictionaries and not every row, where sums of the cells are exact.
 };
 
 /// Rounds that a loop of unknown length is taken to have.
@@ -52,6 +53,7 @@ struct LoopInput {
   ValueInfo info;
   std::vector<StorageRead> reads;  ///< By each run of the loop.
   double times = 0;                ///< Of all of them.
+  double of_tuples = 0;            ///< Of those that are StorageRead::of_tuples.
   /// Why it is not compressed in front of the loop, as far as the text and known sizes tell; "" where it
   /// would be.
   std::string why_not;

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 
 #include "core/environment/clock.h"
@@ -13,6 +14,7 @@
 #include "ops/base/stages.h"
 #include "ops/cells/storage.h"
 #include "ops/compressed/compression_records.h"
+#include "ops/compressed/exact.h"
 #include "ops/compressed/plan_groups.h"
 #include "ops/compressed/read_cost.h"
 
@@ -66,12 +68,32 @@ std::string TakesTooMuch(const CompressionPlan& plan, double bytes, double cost)
                      bytes / plan.plain_bytes, cost / plan.plain_cost);
 }
 
-// Why the plan is not carried out; "" where it is.
-std::string WhyNotMade(const CompressionPlan& plan, int64_t whole_bytes, const Scalar* reads) {
-  if (!plan.Pays()) return TakesTooMuch(plan, plan.bytes, plan.cost);
+// Whether sums of all cells are exact, as far as the first ones tell.
+bool SumsLookExact(const Matrix& x) {
+  constexpr int64_t kFirstCells = 1 << 14;
+  const auto terms = static_cast<double>(x.cells());
+  const auto count = static_cast<size_t>(std::min(x.stored(), kFirstCells));
+  const bool is_sparse = x.IsSparse();
+  if (x.element_type() == ElementType::kFloat32)
+    return AddExactly(UnitsOf(std::span(is_sparse ? x.values<float>() : x.data<float>(), count)), terms);
+  return AddExactly(UnitsOf(std::span(is_sparse ? x.values() : x.data(), count)), terms);
+}
+
+// Whether dictionaries answer all reads, so that it does not matter what it costs to look cells up.
+bool ReadsTuplesAlone(const Matrix& x, const CompressionPlan& plan, const Scalar* reads,
+                      const Scalar* of_tuples) {
+  return reads != nullptr && of_tuples != nullptr && of_tuples->AsDouble() >= reads->AsDouble() &&
+         std::none_of(plan.groups.begin(), plan.groups.end(),
+                      [](const PlannedGroup& group) { return group.encoding == Encoding::kUncompressed; }) &&
+         SumsLookExact(x);
+}
+
+// Why the plan is not carried out; "" where it is. `cost` is that of a read.
+std::string WhyNotMade(const CompressionPlan& plan, double cost, int64_t whole_bytes, const Scalar* reads) {
+  if (!plan.Pays(cost)) return TakesTooMuch(plan, plan.bytes, cost);
   if (reads == nullptr) return "";
   const double needed = IsReadInPanels(whole_bytes) ? kReadsOfPanels : kReadsOfCompressing;
-  const double saved = reads->AsDouble() * (1 - plan.cost / plan.plain_cost);
+  const double saved = reads->AsDouble() * (1 - cost / plan.plain_cost);
   if (saved > needed) return "";
   return fmt::format(
       "{:.0f} reads of it would save as much as {:.1f}, and compressing takes as long as {:.0f}",
@@ -81,15 +103,17 @@ std::string WhyNotMade(const CompressionPlan& plan, int64_t whole_bytes, const S
 }  // namespace
 
 Result<Matrix> CompressedOf(const Matrix& x, int64_t whole_bytes, const Scalar* reads,
-                            const KernelContext& context, CompressionRecord* record) {
+                            const KernelContext& context, CompressionRecord* record,
+                            const Scalar* of_tuples) {
   record->why_not = WhyNotPlanned(x, whole_bytes, reads);
   if (!record->why_not.empty()) return x;
   HEDDLE_ASSIGN_OR_RETURN(const CompressionPlan plan, PlanCompression(x, context));
-  record->why_not = WhyNotMade(plan, whole_bytes, reads);
+  const bool of_tuples_alone = ReadsTuplesAlone(x, plan, reads, of_tuples);
+  record->why_not = WhyNotMade(plan, of_tuples_alone ? 0 : plan.cost, whole_bytes, reads);
   if (!record->why_not.empty()) return x;
   HEDDLE_ASSIGN_OR_RETURN(ColumnGroups groups, CompressColumns(x, plan, context));
   // Distinct tuples beyond those that the sample let expect are cells that are stored as they were.
-  if (const double cost = ReadCost(groups); !plan.PaysWith(cost)) {
+  if (const double cost = of_tuples_alone ? 0 : ReadCost(groups); !plan.PaysWith(cost)) {
     record->why_not = TakesTooMuch(plan, static_cast<double>(groups.bytes()), cost);
     return x;
   }
@@ -110,7 +134,8 @@ Result<Value> RunCompress(const KernelCall& call) {
       static_cast<double>(call.total_rows) / static_cast<double>(std::max<int64_t>(1, x.rows()));
   const auto whole_bytes = static_cast<int64_t>(static_cast<double>(x.bytes()) * std::max(1.0, parts));
   Result<Matrix> result = WithinMemory("compress", [&] {
-    return CompressedOf(x, whole_bytes, call.node.FindAttribute("reads"), call.context, &record);
+    return CompressedOf(x, whole_bytes, call.node.FindAttribute("reads"), call.context, &record,
+                        call.node.FindAttribute("of_tuples"));
   });
   if (!result.ok()) {
     // How a matrix is stored fails no script: without room for the groups it stays as it is.
@@ -147,7 +172,8 @@ Result<Value> RunDecompress(const KernelCall& call) {
 /// Stored:  what fits in the cache of a core stays as it is, and what products would read not much faster.
 ///          Attribute `reads` (a number; of compress-loops): how often the matrix will be read. Then what
 ///          fits in the last-level cache stays as well, and what so many reads do not pay for: fewer do where
-///          the whole matrix is larger than the memory.
+///          the whole matrix is larger than the memory. Attribute `of_tuples`: how many of these reads ask
+///          for what dictionaries tell, and look no cell up.
 /// Rows:    each rank compresses its own.
 /// Cost:    reads X once, and looks up every cell.
 extern constexpr Operator kCompress = {.name = "compress",

@@ -48,10 +48,13 @@ std::string ToText(const CompressionRecord& record);
 
 /// The matrix stored by groups of columns, or as it is where that does not pay, with the reason in
 /// `record->why_not`. `whole_bytes`: of the matrix that these are rows of. `reads`: how often it will be
-/// read, if somebody knows (the operator compress). Fills in what the record says of one call, but its place
-/// and time. kResourceExhausted, Cancelled().
+/// read, if somebody knows (the operator compress), `of_tuples`: how often of these dictionaries alone would
+/// be read, where sums are exact; it counts where that is all of them. Fills in what the record says of one
+/// call, but its place and time.
+/// kResourceExhausted, Cancelled().
 Result<Matrix> CompressedOf(const Matrix& x, int64_t whole_bytes, const Scalar* reads,
-                            const KernelContext& context, CompressionRecord* record);
+                            const KernelContext& context, CompressionRecord* record,
+                            const Scalar* of_tuples = nullptr);
 
 /// What compress() has done in the sessions of this process, by session and place. Thread-safe. What tells
 /// sessions apart is their KernelContext::fused, which outlives every call; nullptr counts as one.

@@ -26,7 +26,8 @@ struct CompressionPlan {
   double bytes = 0, cost = 0;              ///< Of all groups.
   double plain_bytes = 0, plain_cost = 0;  ///< Of the matrix as it is.
   /// What takes nearly as long to read is left alone: look-ups of other operators than products cost more.
-  bool Pays() const { return cost < 0.6 * plain_cost; }
+  bool Pays(double read_cost) const { return read_cost < 0.6 * plain_cost; }
+  bool Pays() const { return Pays(cost); }
   /// Whether groups that were made, of such a cost, are better than the cells.
   bool PaysWith(double group_cost) const { return group_cost < 0.65 * plain_cost; }
 };

@@ -23,7 +23,7 @@ Result<std::optional<Value>> MultiplyCompressed(const KernelCall& call);
 Result<std::optional<Value>> MultiplyTransposedCompressed(const KernelCall& call);
 
 /// Both, with a compressed right operand of more than eight columns: t(V) %*% X with a dense V of at most
-/// eight columns, V %*% X with a dense V of at most eight rows.
+/// eight columns, V %*% X with a dense V of at most eight rows, S %*% X with a CSR S of few entries.
 Result<std::optional<Value>> MultiplyByCompressed(const KernelCall& call);
 /// Whether X %*% M with k columns of M is faster column by column of X than by tiles of rows.
 bool MultipliesByColumns(const Matrix& x, int64_t k);

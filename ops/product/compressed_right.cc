@@ -5,9 +5,11 @@
 #include <memory>
 #include <utility>
 
+#include "ops/base/parallel.h"
 #include "ops/cells/decode_tile.h"
 #include "ops/elementwise/widened_rows.h"
 #include "ops/product/compressed_products.h"
+#include "ops/product/matmul.h"
 #include "ops/reduction/reduction_tasks.h"
 #include "ops/simd/aggregate.h"
 #include "ops/simd/product/matmul.h"
@@ -79,11 +81,41 @@ Result<std::optional<Value>> OfRoot(const Matrix& nodes, int64_t k, int64_t n) {
   return std::optional<Value>(std::move(result));
 }
 
+// S %*% X, where S is CSR and has so few entries that most rows of X meet none: only the others are decoded,
+// into the places that they have in X. Nothing reads the rest, which is never written.
+Result<std::optional<Value>> MultiplyFewRows(const KernelCall& call) {
+  constexpr int64_t kRowsOfEntry = 64;
+  const Matrix &s = call.inputs[0]->matrix(), &x = call.inputs[1]->matrix();
+  const int64_t n = x.columns();
+  if (s.columns() != x.rows() || IsNarrow(n) || HoldsSingles(s) || HoldsSingles(x) || SkipsZeros(call, 1) ||
+      call.node.info.format == Format::kSparse || kRowsOfEntry * s.stored() > x.rows())
+    return std::optional<Value>();
+  const int32_t* const columns = s.column_indexes();
+  std::vector<int64_t> rows(columns + s.row_offsets()[0], columns + s.row_offsets()[s.rows()]);
+  std::sort(rows.begin(), rows.end());
+  rows.erase(std::unique(rows.begin(), rows.end()), rows.end());
+  HEDDLE_ASSIGN_OR_RETURN(Matrix cells, Matrix::Dense(x.rows(), n));
+  ParallelFor(static_cast<int64_t>(rows.size()), 16, [&](int64_t begin, int64_t end) {
+    for (int64_t i = begin; i < end; ++i) {
+      const int64_t row = rows[static_cast<size_t>(i)], of_groups = x.first_row() + row;
+      DecodeRows(x.groups(), of_groups, of_groups + 1, cells.mutable_data() + row * n);
+    }
+  });
+  const Shape& whole = call.input_infos[0].shape;
+  HEDDLE_ASSIGN_OR_RETURN(
+      Matrix result,
+      MultiplyPart(s, cells,
+                   {.rows = whole.IsKnown() ? whole.rows : s.rows(), .inner = s.columns(), .columns = n},
+                   call.context));
+  return std::optional<Value>(std::move(result));
+}
+
 }  // namespace
 
 Result<std::optional<Value>> MultiplyByCompressed(const KernelCall& call) {
   const Matrix &left = call.inputs[0]->matrix(), &x = call.inputs[1]->matrix();
   const bool is_transposed = RoleOf(call.node) == Role::kTransposedProduct;
+  if (!is_transposed && left.IsSparse() && x.IsCompressed()) return MultiplyFewRows(call);
   const int64_t n = x.columns(), k = is_transposed ? left.columns() : left.rows();
   if (!left.IsDense() || SkipsZeros(call, 0) || !x.IsCompressed() || IsNarrow(n) || k == 0 ||
       k > kFewColumns || x.rows() != (is_transposed ? left.rows() : left.columns()) || HoldsSingles(x) ||

@@ -59,6 +59,21 @@ TEST(CompressLoopsTest, WhatALoopReadsIsCompressedBeforeIt) {
   EXPECT_EQ(CountOf(text, "compress("), 1u) << text;
 }
 
+// Sums of cells, and of functions of them and scalars, look no cell up.
+TEST(CompressLoopsTest, ReadsOfDictionariesAreToldApart) {
+  const std::string before =
+      std::string(kLarge) + "v = rand(rows=10, cols=1)\nw = rand(rows=nrow(X), cols=1)\n";
+  const auto of = [&](const std::string& rounds) {
+    return Explained(before + "s = 0\nfor (i in 1:20) s = s + " + rounds + "\nprint(s)", "program", true);
+  };
+  EXPECT_TRUE(Contains(of("sum((X > i) * 2)"), "compress(X, of_tuples=20.0, reads=20.0"));
+  EXPECT_TRUE(Contains(of("max(X / i) + max(X %*% (v + i))"), "compress(X, of_tuples=20.0, reads=40.0"));
+  for (const std::string rounds : {"sum((X > i) * w)", "sum(rowSums(X * i)^2)", "var(X * i)"}) {
+    EXPECT_TRUE(Contains(of(rounds), "compress(X, reads=20.0")) << of(rounds);
+    EXPECT_FALSE(Contains(of(rounds), "of_tuples")) << of(rounds);
+  }
+}
+
 TEST(CompressLoopsTest, WhatIsChangedSmallOrNeededWholeIsNot) {
   const char* const loops[] = {
       "for (i in 1:20) X[i, 1] = i\nprint(sum(X))",                           // changed
@@ -121,7 +136,7 @@ TEST(CompressLoopsTest, FunctionsThatALoopCallsAreFollowed) {
           std::string(kLarge) +
           "t = 0\nfor (i in 1:4) t = t + f(X, i)\nfor (i in 1:4) t = t + f(X, i * 2)\nprint(t)",
       "program", true);
-  EXPECT_GE(CountOf(text, "compress(X, reads=4.0"), 2u) << text;
+  EXPECT_GE(CountOf(text, "compress(X, of_tuples=4.0, reads=4.0"), 2u) << text;
 }
 
 TEST(ExplainCompressionTest, TellsGroupsReadersAndReasons) {

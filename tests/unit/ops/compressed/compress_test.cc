@@ -168,6 +168,35 @@ TEST(CompressTest, PanelsOfALargeMatrixAreCompressed) {
   budget.SetLimit(limit);
 }
 
+// Three columns with 1,000 values and 25 with 200, which products look up in the caches.
+Matrix ManyLookUps() {
+  Matrix matrix = *Matrix::Dense(20'000, 28);
+  for (int64_t i = 0; i < matrix.cells(); ++i) {
+    const int64_t values = i % 28 < 3 ? 1000 : 200;
+    matrix.mutable_data()[i] = static_cast<double>((i * 7919 + i / 28 * 104'729) % values);
+  }
+  return matrix;
+}
+
+// What dictionaries tell looks no cell up.
+TEST(CompressTest, ReadsDecideByWhatTheyAsk) {
+  const Matrix matrix = ManyLookUps();
+  KernelContext context;
+  CompressionRecord record;
+  constexpr int64_t kLarge = int64_t{1} << 40;
+  const Scalar reads(1000.0), half(500.0);
+  const auto is_made = [&](const Scalar* of_tuples) {
+    return CompressedOf(matrix, kLarge, &reads, context, &record, of_tuples)->IsCompressed();
+  };
+  EXPECT_FALSE(is_made(nullptr)) << record.groups;
+  EXPECT_FALSE(is_made(&half)) << record.groups;
+  EXPECT_TRUE(is_made(&reads)) << record.why_not;
+  // Sums that are rounded read every cell.
+  Matrix rounded = *Matrix::Dense(matrix.rows(), matrix.columns());
+  for (int64_t i = 0; i < matrix.cells(); ++i) rounded.mutable_data()[i] = matrix.data()[i] / 3;
+  EXPECT_FALSE(CompressedOf(rounded, kLarge, &reads, context, &record, &reads)->IsCompressed());
+}
+
 TEST(CompressTest, NamesGroupsByEncoding) {
   const Matrix matrix = FewValues();
   CompressionRecord record;

@@ -257,6 +257,31 @@ TEST(CompressedProductTest, OfAFewRows) {
   EXPECT_TRUE(Matrix::SameCells((*result)->matrix(), call.Expected()));
 }
 
+// Rows of X that a sparse matrix picks and adds up.
+TEST(CompressedProductTest, OfRowsThatAreLookedUp) {
+  for (const auto& [m, n] : {Shape{70'000, 9}, Shape{4100, 21}, Shape{70'000, 3}})
+    for (const auto& value : {Quarters, Thirds, Specials}) {
+      const Matrix x = FewDifferent(m, n, value);
+      Matrix picks = *Matrix::Sparse(30, m, 40);
+      for (int64_t i = 0, at = 0; i <= 30; ++i) {
+        picks.mutable_row_offsets()[i] = at;
+        for (int64_t k = 0; k < (i == 30 ? 0 : i % 3 == 0 ? 2 : 1); ++k, ++at) {
+          picks.mutable_column_indexes()[at] = static_cast<int32_t>((7919 * i) % (m / 2) + k * (m / 2));
+          picks.mutable_values()[at] = 1.0 / static_cast<double>(i + 1 + k);
+        }
+      }
+      ProductCall call("%*%", picks, x);
+      for (const Matrix& stored : Stored(x)) {
+        const Result<std::optional<Value>> result = call.CompressedRight(stored);
+        ASSERT_TRUE(result.ok());
+        ASSERT_EQ(result->has_value(), n > 8);  // Narrow products turn their right operand around.
+        if (*result) {
+          EXPECT_TRUE(Matrix::SameCells((*result)->matrix(), call.Expected())) << m << "x" << n;
+        }
+      }
+    }
+}
+
 // Two compressed matrices, and dense ones with whole numbers of up to seven bits on either side.
 TEST(CompressedProductTest, OfTheTransposedAndBytes) {
   const auto byte = [](int64_t i) { return static_cast<double>(Drawn(i, 128)); };
@@ -282,7 +307,8 @@ TEST(CompressedProductTest, OfTheTransposedAndBytes) {
           const Result<std::optional<Value>> result = weighted.CompressedRight(right);
           ASSERT_TRUE(result.ok());
           if (!*result) continue;
-          EXPECT_TRUE(Matrix::SameCells((*result)->matrix(), weighted.Expected())) << m << "x" << n << ", " << k;
+          EXPECT_TRUE(Matrix::SameCells((*result)->matrix(), weighted.Expected()))
+              << m << "x" << n << ", " << k;
         }
       }
       if (::testing::Test::HasFailure()) return;
@@ -389,8 +415,8 @@ TEST(ByteProductsTest, BytesAreWholeNumbersOfSevenBits) {
   cells[4] = 127;
   ASSERT_TRUE(simd::ToBytes(cells.data(), 37, bytes.data()));
   for (size_t i = 0; i < cells.size(); ++i) EXPECT_EQ(bytes[i], cells[i]) << i;
-  for (const double other : {128.0, -1.0, 0.5, 126.999, 4294967296.0, -2147483648.0, 1e300, kInfinity, -kInfinity,
-                             std::nan("")})
+  for (const double other : {128.0, -1.0, 0.5, 126.999, 4294967296.0, -2147483648.0, 1e300, kInfinity,
+                             -kInfinity, std::nan("")})
     for (const size_t place : {0, 17, 31, 32, 36}) {
       std::vector<double> changed = cells;
       changed[place] = other;
