@@ -43,9 +43,16 @@ struct LaunchShape {
   int64_t group_size = 1;
 };
 
+/// A place in the stream of a queue: behind the commands that were queued before it was made.
+class DeviceMark {
+ public:
+  virtual ~DeviceMark() = default;
+};
+
 /// A stream of a device: commands that it does one after the other. Calls return when the command is queued;
 /// memory of the host that it names stays as it is until it is done. A command whose device is lost ends with
-/// kUnavailable, here or in Finish and WhenDone.
+/// kUnavailable, here or in Finish and WhenDone. Once a command that was queued has failed, all that follow
+/// it fail: nobody reads what it would have written. One thread at a time uses a queue.
 class DeviceQueue {
  public:
   virtual ~DeviceQueue() = default;
@@ -57,10 +64,21 @@ class DeviceQueue {
   virtual Status Launch(const std::shared_ptr<DeviceKernel>& kernel,
                         std::span<const DeviceArgument> arguments, const LaunchShape& shape) = 0;
   /// Calls `done`, once, on a thread of the driver's, when all commands before are done or one has failed. It
-  /// neither waits for anything nor calls the device.
+  /// neither waits for anything nor calls the device. Not called where this returns an error.
   virtual Status WhenDone(std::function<void(const Status&)> done) = 0;
   /// Waits for all commands.
   virtual Status Finish() = 0;
+  /// The place behind all commands so far, which the device begins with. A driver that has no such places
+  /// waits for them, and returns nullptr.
+  virtual Result<std::shared_ptr<DeviceMark>> Mark() {
+    HEDDLE_RETURN_IF_ERROR(Finish());
+    return std::shared_ptr<DeviceMark>();
+  }
+  /// Commands that follow begin when those before `mark` are done, which is of a queue of the same device,
+  /// and fail where one of those has failed. nullptr: they are done.
+  virtual Status WaitFor(const std::shared_ptr<DeviceMark>& mark) {
+    return mark == nullptr ? OkStatus() : Internal("a mark of another driver");
+  }
 };
 
 /// What a device is, as far as its driver tells.

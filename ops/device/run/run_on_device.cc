@@ -49,16 +49,15 @@ Result<TileProgram> ProgramOf(const Node& node, std::span<const ValueInfo> input
 }
 
 // What its program depends on.
-std::string KeyOf(const KernelCall& call) {
-  if (call.node.fused != nullptr) return call.node.fused->ToText();
-  Graph graph;
-  Node node = call.node;
-  node.after.clear();
-  for (NodeId& input : node.inputs)
-    if (input != kNoNode) input = 0;
+std::string KeyOf(const Node& node, std::span<const ValueInfo> inputs) {
+  if (node.fused != nullptr) return node.fused->ToText();
   std::string text = node.op;
-  for (const ValueInfo& info : call.input_infos) AppendInfo(info, &text);
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    text += node.inputs[i] == kNoNode ? " none " : " ";
+    AppendInfo(inputs[i], &text);
+  }
   AppendInfo(node.info, &text);
+  for (const auto& [name, value] : node.attributes) text += fmt::format(" {}={}", name, value.ToLiteral());
   return text;
 }
 
@@ -84,19 +83,39 @@ DeviceOperators& DeviceOperators::Of(ComputeDevice& device) {
 }
 
 Status DeviceOperators::CanRun(const Node& node, std::span<const ValueInfo> inputs) {
-  HEDDLE_ASSIGN_OR_RETURN(const TileProgram program, ProgramOf(node, inputs));
-  return PrintTiles(program, {}).status();
+  static std::mutex mutex;
+  static auto* const known = new RecentlyUsedMap<std::string, Status>(kMostPrograms);
+  const std::string key = KeyOf(node, inputs);
+  {
+    const std::lock_guard lock(mutex);
+    if (const Status* found = known->Find(key); found != nullptr) return *found;
+  }
+  const auto print = [&]() -> Status {
+    HEDDLE_ASSIGN_OR_RETURN(const TileProgram program, ProgramOf(node, inputs));
+    return PrintTiles(program, {}).status();
+  };
+  const Status status = print();
+  const std::lock_guard lock(mutex);
+  return known->Add(key, status);
 }
 
 Result<std::shared_ptr<const DeviceTiles>> DeviceOperators::TilesOf(const KernelCall& call) {
-  const std::string key = KeyOf(call);
-  const std::lock_guard lock(mutex_);
-  if (const auto* found = programs_.Find(key); found != nullptr) return *found;
+  const std::string key = KeyOf(call.node, call.input_infos);
+  std::shared_ptr<Program> program;
+  {
+    const std::lock_guard lock(mutex_);
+    if (const auto* found = programs_.Find(key); found != nullptr) {
+      program = *found;
+    } else {
+      program = programs_.Add(key, std::make_shared<Program>());
+    }
+  }
   const auto make = [&]() -> Result<std::shared_ptr<const DeviceTiles>> {
-    HEDDLE_ASSIGN_OR_RETURN(TileProgram program, ProgramOf(call.node, call.input_infos));
-    return DeviceTiles::Make(std::make_shared<const TileProgram>(std::move(program)), device_);
+    HEDDLE_ASSIGN_OR_RETURN(TileProgram lowered, ProgramOf(call.node, call.input_infos));
+    return DeviceTiles::Make(std::make_shared<const TileProgram>(std::move(lowered)), device_);
   };
-  return programs_.Add(key, make());
+  std::call_once(program->is_made, [&] { program->tiles = make(); });
+  return program->tiles;
 }
 
 Result<std::unique_ptr<QueuedCall>> DeviceOperators::Queue(const KernelCall& call, DeviceQueue& queue,

@@ -24,7 +24,7 @@ class DeviceOperators {
   explicit DeviceOperators(ComputeDevice& device) : device_(device) {}
 
   /// Whether a kernel is printed of the operator, from shapes and formats alone: OK, or kUnimplemented with
-  /// the reason.
+  /// the reason. The answers are kept: each planning of a block asks for all of its operators.
   static Status CanRun(const Node& node, std::span<const ValueInfo> inputs);
 
   /// Queues what computes the call as its operator does, to the bit; a program that is new is printed and
@@ -42,14 +42,18 @@ class DeviceOperators {
   static DeviceOperators& Of(ComputeDevice& device);
 
  private:
+  /// A program that is compiled, or why there is none. Whoever asks while it is compiled waits.
+  struct Program {
+    std::once_flag is_made;
+    Result<std::shared_ptr<const DeviceTiles>> tiles = Internal("a program that nobody has made");
+  };
   Result<std::shared_ptr<const DeviceTiles>> TilesOf(const KernelCall& call);
 
-  /// Programs that are held, and why others cannot be.
   static constexpr size_t kMostPrograms = 1024;
 
   ComputeDevice& device_;
-  std::mutex mutex_;
-  RecentlyUsedMap<std::string, Result<std::shared_ptr<const DeviceTiles>>> programs_{kMostPrograms};
+  std::mutex mutex_;  ///< Of the next; not held while something is compiled.
+  RecentlyUsedMap<std::string, std::shared_ptr<Program>> programs_{kMostPrograms};
 };
 
 }  // namespace heddle::ops
