@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "actor/launch_estimate.h"
+#include "actor/launch/launch_estimate.h"
 #include "actor/plan_instance.h"
 #include "actor/runtime.h"
 #include "actor/task_body.h"

@@ -6,7 +6,7 @@
 #include <optional>
 #include <utility>
 
-#include "actor/device_worker.h"
+#include "actor/launch/device_worker.h"
 #include "actor/run_number.h"
 #include "core/environment/clock.h"
 #include "core/environment/progress_board.h"
@@ -149,12 +149,13 @@ void Dispatcher::Handle(const Message& message) {
 }
 
 void Dispatcher::HandleForActor(const Message& message) {
-  if (message.type == MessageType::kDone && message.port == kLaunchDone) {
-    launches_.store(launches_.load(std::memory_order_relaxed) - 1, std::memory_order_release);
-    beside_launches_ -= WorkerOf(*now_->active, message.destination) != nullptr;
-  }
   Actor* actor = now_->active->instance->Find(message.destination);
   if (actor == nullptr || now_->active->serving[message.destination.stream()] != this) return;
+  if (message.type == MessageType::kDone && message.port == kLaunchDone) {
+    if (!on_devices_.Continue(actor->number())) return;
+    launches_.store(launches_.load(std::memory_order_relaxed) - 1, std::memory_order_release);
+    beside_launches_ -= IsBeside(*now_->active, message.destination);
+  }
   if (message.type == MessageType::kDone && message.port == kPullDone) NoteCopy(*actor);
   if constexpr (!kIsDebugBuild) return actor->Handle(message, *this);
   const int64_t start_ns = ThreadCpuNs();
@@ -223,20 +224,12 @@ void Dispatcher::RunKernel(ActiveRun& active, size_t number, std::span<const Val
       recorder->Add(thread, (*active.sites)[number], start_ns, end_ns, result->values[0].shape().rows);
     if (result->status.ok()) estimate.Measured(kernel_ns);
   }
-  if (!result->status.ok()) return;
-  const int64_t rows = result->values[0].shape().rows;
-  statistics.rows += rows;
-  if (active.progress != nullptr)
-    active.progress->AddAct(rows, active.instance->actors()[number].task().cost_ns);
+  NoteRows(active, number, *result);
 }
 
-DeviceWorker* Dispatcher::WorkerOf(const ActiveRun& active, TaskId task) const {
+bool Dispatcher::IsBeside(const ActiveRun& active, TaskId task) const {
   const StreamDescription& stream = active.instance->plan().streams[task.stream()];
-  if (stream.kind == StreamKind::kDisk) return disk_;
-  if (stream.device.IsHost()) return nullptr;
-  const auto found = std::find_if(workers_.begin(), workers_.end(),
-                                  [&](const auto& worker) { return worker.first == stream; });
-  return found == workers_.end() ? nullptr : found->second;
+  return !stream.device.IsHost() || (stream.kind == StreamKind::kDisk && disk_ != nullptr);
 }
 
 Launch Dispatcher::Perform(Actor& actor, std::span<const Value* const> inputs, int64_t act,
@@ -244,29 +237,36 @@ Launch Dispatcher::Perform(Actor& actor, std::span<const Value* const> inputs, i
   ActiveRun& active = *now_->active;
   const size_t number = actor.number();
   if (!(*active.estimates)[number].IsShort() || ++short_acts_ > kMostShortActs) SendOutgoing();
-  DeviceWorker* const beside = WorkerOf(active, actor.task().id);
-  const bool device_is_busy = launches_.load(std::memory_order_relaxed) > beside_launches_;
-  if (beside != nullptr || (device_ != nullptr && device_->has_started() &&
-                            (*active.estimates)[number].NeedsDevice(device_is_busy))) {
+  const TaskId task = actor.task().id;
+  const Message done{.destination = task,
+                     .source = task,
+                     .run = now_->run,
+                     .type = MessageType::kDone,
+                     .port = kLaunchDone};
+  const bool is_beside = IsBeside(active, task);
+  const auto note_launch = [&] {
     launches_.store(launches_.load(std::memory_order_relaxed) + 1, std::memory_order_release);
-    beside_launches_ += beside != nullptr;
-    const TaskId task = actor.task().id;
-    const Message done{.destination = task,
-                       .source = task,
-                       .run = now_->run,
-                       .type = MessageType::kDone,
-                       .port = kLaunchDone};
-    // The plan outlives its run.
-    std::string_view thread = "device";
-    if (beside != nullptr) thread = active.instance->plan().streams[task.stream()].name;
-    const bool on_disk = beside != nullptr && beside == disk_;
-    (beside != nullptr ? beside : device_)
-        ->Launch([&active, number, inputs, act, result, mailbox = mailbox_, done, thread, on_disk] {
-          if (active.progress != nullptr && !on_disk) active.progress->BeginAct((*active.lines)[number]);
-          RunKernel(active, number, inputs, act, on_disk ? "disk" : thread, result);
-          mailbox->Post(done);  // The run may be over before this returns.
-        });
+    beside_launches_ += is_beside;
     return Launch::kAsynchronous;
+  };
+  const bool is_of_device = !task.device().IsHost();
+  if (is_of_device && on_devices_.Begin(active, number, inputs, act, result, done)) return note_launch();
+  const bool device_is_busy =
+      launches_.load(std::memory_order_relaxed) > beside_launches_ - on_devices_.on_processor();
+  DeviceWorker* worker = nullptr;
+  if (is_beside && !is_of_device) {
+    worker = disk_;
+  } else if (!is_beside && device_ != nullptr && device_->has_started() &&
+             (*active.estimates)[number].NeedsDevice(device_is_busy)) {
+    worker = device_;
+  }
+  if (worker != nullptr) {
+    worker->Launch([&active, number, inputs, act, result, mailbox = mailbox_, done, is_beside] {
+      if (active.progress != nullptr && !is_beside) active.progress->BeginAct((*active.lines)[number]);
+      RunKernel(active, number, inputs, act, is_beside ? "disk" : "device", result);
+      mailbox->Post(done);  // The run may be over before this returns.
+    });
+    return note_launch();
   }
   // Beside a kernel on the device, which takes the time, a short one is not what the run is at.
   if (active.progress != nullptr && !device_is_busy) active.progress->BeginAct((*active.lines)[number]);

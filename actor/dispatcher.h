@@ -12,6 +12,7 @@
 
 #include "actor/active_run.h"
 #include "actor/actor_host.h"
+#include "actor/device_launches.h"
 #include "actor/link.h"
 #include "actor/mailbox.h"
 #include "actor/message_times.h"
@@ -54,16 +55,18 @@ class Dispatcher : public ActorHost {
   ~Dispatcher() override;
 
   /// What records call its thread.
-  void set_thread_name(std::string name) { thread_name_ = std::move(name); }
+  void set_thread_name(std::string name) {
+    on_devices_.set_lane_name(name == "main" ? "" : name);
+    thread_name_ = std::move(name);
+  }
   /// Where long kernels run; nullptr: in place, as all others. Only between runs.
   void set_device(DeviceWorker* device) { device_ = device; }
   /// Where acts of streams of kind kDisk run; they wait for files while other acts compute.
   void set_disk(DeviceWorker* disk) { disk_ = disk; }
-  /// Where acts of a stream of a device run that is not the processor: on a thread that waits for it. Only
+  /// Who queues the commands of acts of devices' streams, and the queues: set_device comes before. Only
   /// between runs.
-  void ForgetWorkers() { workers_.clear(); }
-  void set_worker(const StreamDescription& stream, DeviceWorker* worker) {
-    workers_.emplace_back(stream, worker);
+  void SetQueueing(DeviceWorker* queueing, ops::DeviceStreams* streams) {
+    on_devices_.SetPlaces(queueing, device_, streams);
   }
 
   /// Spawns the thread; kernels on it run in an arena of `threads` threads, made when the first one comes.
@@ -117,9 +120,9 @@ class Dispatcher : public ActorHost {
   void HandleForActor(const Message& message);
   /// What actors have for other ranks goes out.
   void SendOutgoing();
-  /// The thread on which acts of the task's stream run beside this one; nullptr: on this one, or on the
-  /// processor's (set_device).
-  DeviceWorker* WorkerOf(const ActiveRun& active, TaskId task) const;
+  /// Whether acts of the task's stream run beside this thread and the processor's (set_device): those that
+  /// wait for files, and those of devices.
+  bool IsBeside(const ActiveRun& active, TaskId task) const;
   void Abort(bool describe_waits);
   /// A pull of the actor is over: it is recorded, where the run is.
   void NoteCopy(const Actor& actor);
@@ -140,9 +143,9 @@ class Dispatcher : public ActorHost {
   Link* const link_;
   DeviceWorker* device_ = nullptr;
   DeviceWorker* disk_ = nullptr;
-  std::vector<std::pair<StreamDescription, DeviceWorker*>> workers_;  ///< Of streams of devices.
   const std::shared_ptr<Mailbox> mailbox_ =
       std::make_shared<Mailbox>();  ///< Shared with pulls that end late.
+  DeviceLaunches on_devices_{mailbox_};
   LocalQueue local_;
   std::vector<Message> inbox_;
   MessageInbox* messages_inbox_ = nullptr;

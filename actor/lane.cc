@@ -39,8 +39,9 @@ void Lane::Open(int threads, ops::KernelContext& context) {
     caller_.set_device(device_.get());
     disk_ = std::make_unique<DeviceWorker>(threads, surroundings_.options.set_denormals);
     caller_.set_disk(disk_.get());
-    caller_.ForgetWorkers();
-    workers_.clear();
+    // What it prints and compiles is no loop.
+    queueing_ = std::make_unique<DeviceWorker>(1, surroundings_.options.set_denormals);
+    caller_.SetQueueing(queueing_.get(), &device_streams_);
     arena_ = std::make_unique<ops::Arena>(threads);
   }
   context_ = &context;
@@ -207,12 +208,7 @@ Result<ReadyPlan*> Lane::Prepare(const std::shared_ptr<const Plan>& plan) {
 Status Lane::Begin(ReadyPlan& ready, uint32_t run) {
   PlanInstance& instance = *ready.instance;
   instance.Begin(run);
-  const auto is_long = [](const LaunchEstimate& estimate) { return estimate.IsLong(); };
-  if (std::any_of(ready.estimates.begin(), ready.estimates.end(), is_long)) device_->Start();
-  for (uint32_t stream = 0; stream < instance.plan().streams.size(); ++stream)
-    if (instance.plan().streams[stream].kind == StreamKind::kDisk && !instance.OnStream(stream).empty())
-      disk_->Start();
-  StartWorkers(instance);
+  StartWorkers(ready);
   statistics_ = ready.statistics;
   exposed_.Begin(run);
   const bool is_short = instance.HasRemoteEdges() && ready.IsShort();
@@ -259,18 +255,20 @@ Status Lane::Begin(ReadyPlan& ready, uint32_t run) {
   return OkStatus();
 }
 
-// Threads for the streams of devices that the plan has.
-void Lane::StartWorkers(const PlanInstance& instance) {
+// Threads beside the caller's for what the plan has.
+void Lane::StartWorkers(const ReadyPlan& ready) {
+  const PlanInstance& instance = *ready.instance;
+  const auto is_long = [](const LaunchEstimate& estimate) { return estimate.IsLong(); };
+  bool has_long = std::any_of(ready.estimates.begin(), ready.estimates.end(), is_long);
   const std::vector<StreamDescription>& streams = instance.plan().streams;
   for (uint32_t stream = 0; stream < streams.size(); ++stream) {
-    if (streams[stream].device.IsHost() || instance.OnStream(stream).empty()) continue;
-    const auto is_its = [&](const auto& worker) { return worker.first == streams[stream]; };
-    if (std::any_of(workers_.begin(), workers_.end(), is_its)) continue;
-    auto worker = std::make_unique<DeviceWorker>(arena_->threads(), surroundings_.options.set_denormals);
-    worker->Start();
-    caller_.set_worker(streams[stream], worker.get());
-    workers_.emplace_back(streams[stream], std::move(worker));
+    if (instance.OnStream(stream).empty()) continue;
+    if (streams[stream].kind == StreamKind::kDisk) disk_->Start();
+    if (streams[stream].device.IsHost()) continue;
+    queueing_->Start();
+    has_long = true;  // What the device leaves to the processor.
   }
+  if (has_long) device_->Start();
 }
 
 Status Lane::ChooseDispatchers(const PlanInstance& instance, bool is_short) {

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "actor/active_run.h"
-#include "actor/device_worker.h"
+#include "actor/launch/device_worker.h"
 #include "actor/dispatcher.h"
 #include "actor/early_messages.h"
 #include "actor/exposed_slots.h"
@@ -21,6 +21,7 @@
 #include "actor/runtime.h"
 #include "actor/stall_detector.h"
 #include "ops/base/parallel.h"
+#include "ops/device/run/device_streams.h"
 
 namespace heddle::actor {
 
@@ -84,7 +85,7 @@ class Lane {
   Result<RunResult> RunAdmitted(ReadyPlan& ready, uint32_t run, std::map<std::string, Value> live_in);
   // Makes `ready` the run in flight. From here to End the other threads may work on it.
   Status Begin(ReadyPlan& ready, uint32_t run);
-  void StartWorkers(const PlanInstance& instance);
+  void StartWorkers(const ReadyPlan& ready);
   Status ChooseDispatchers(const PlanInstance& instance, bool is_short);
   void LookAtInbox(bool by_caller);
   /// The dispatcher of a stream of a plan; nullptr where this rank has no such stream.
@@ -113,8 +114,8 @@ class Lane {
   std::unique_ptr<ops::Arena> arena_;     ///< Caller only, as all down to stop_kernels_.
   std::unique_ptr<DeviceWorker> device_;  ///< Of `arena_`'s size, as
   std::unique_ptr<DeviceWorker> disk_;    ///< this: readers make numbers of text on the way.
-  /// Of streams of devices, made before the first run that has them.
-  std::vector<std::pair<StreamDescription, std::unique_ptr<DeviceWorker>>> workers_;
+  ops::DeviceStreams device_streams_;
+  std::unique_ptr<DeviceWorker> queueing_;  ///< Alone it uses `device_streams_`.
   ops::KernelContext own_context_;
   ops::KernelContext* context_ = nullptr;
   ReadyPlans plans_;

@@ -5,7 +5,7 @@
 #include <memory>
 #include <vector>
 
-#include "actor/launch_estimate.h"
+#include "actor/launch/launch_estimate.h"
 #include "actor/plan_instance.h"
 #include "actor/runtime.h"
 #include "actor/task_body.h"

@@ -14,7 +14,6 @@
 #include "core/programs/text_format.h"
 #include "ops/base/stages.h"
 #include "ops/cells/column_pieces.h"
-#include "ops/device/run/device_tasks.h"
 #include "ops/frame/row_pieces.h"
 #include "ops/panels/staged_run.h"
 #include "ops/panels/view_panels.h"
@@ -248,7 +247,10 @@ Status KernelBody::Perform(size_t number, std::span<const Value* const> inputs, 
                            prepared.work == Work::kCollect || prepared.work == Work::kCollectParts ||
                            prepared.work == Work::kJoinLists || prepared.work == Work::kTransfer;
   if (needs_input && input == nullptr) return Internal("task {} has no input", task.id.index());
-  const Status status = WithinMemory(prepared.user, [&] { return Act(prepared, inputs, act, results); });
+  const bool is_on_device = !task.id.device().IsHost();
+  const Status status =
+      is_on_device ? ActOnDevice(number, inputs, act, results)
+                   : WithinMemory(prepared.user, [&] { return Act(prepared, inputs, act, results); });
   return status.ok() || prepared.node == nullptr ? status : status.At(prepared.node->position);
 }
 
@@ -301,9 +303,6 @@ Result<Value> KernelBody::Move(Prepared& prepared, std::span<const Value* const>
     case Work::kAppend: return Append(prepared, inputs.subspan(1), act);
     case Work::kLazy: return MakeLazy(prepared, inputs);
     case Work::kTransfer:
-      if (plan_->streams[task.id.stream()].kind == StreamKind::kCopyIn)
-        return ops::ToDeviceMemory(task.id.device(), *input, context_);
-      return ops::ToHostMemory(*input, plan_->registers[static_cast<size_t>(task.produced[0])].info.format);
     case Work::kStages:
     case Work::kStageInPanels:
     case Work::kKernel: break;
@@ -437,9 +436,6 @@ Result<Value> KernelBody::JoinLists(Prepared& prepared, const Value& list, int64
 Status KernelBody::RunKernel(const Prepared& prepared, std::span<const Value* const> inputs, int64_t act,
                              std::span<Value> results) const {
   const Task& task = *prepared.task;
-  const RowRange rows = RowsOfAct(task, task.kind == TaskKind::kUnpack ? act % task.rate
-                                        : task.panel_rows > 0          ? act
-                                                                       : 0);
   if (prepared.node == nullptr) return Internal("task {} has no node", task.id.index());
   std::optional<ops::StagePlace> stage;
   if (task.phase == Phase::kStage) {
@@ -453,31 +449,26 @@ Status KernelBody::RunKernel(const Prepared& prepared, std::span<const Value* co
     if (prepared.has_before) inputs = inputs.first(inputs.size() - 1);
     if (!prepared.makes_values) results = {};
   }
-  const ops::KernelCall call{.node = *prepared.node,
-                             .phase = task.phase,
-                             .inputs = inputs,
-                             .input_infos = prepared.input_infos,
-                             .row_begin = rows.begin,
-                             .row_end = rows.end,
-                             .total_rows = task.total_rows,
-                             .context = context_,
-                             .last_read = prepared.reads_last ? const_cast<Value*>(inputs[0]) : nullptr,
-                             .op = prepared.op,
-                             .stage = stage ? &*stage : nullptr};
-  if (const Device device = task.id.device(); !device.IsHost())
-    return RunOnDevice(device, call, task, results);
-  return kernels_.Run(call, results);
+  return kernels_.Run(CallOf(prepared, inputs, act, stage ? &*stage : nullptr), results);
 }
 
-Status KernelBody::RunOnDevice(Device device, const ops::KernelCall& call, const Task& task,
-                               std::span<Value> results) const {
-  HEDDLE_RETURN_IF_ERROR(ops::RunOnDeviceOrHost(device, kernels_, call, results));
-  for (size_t i = 0; i < results.size(); ++i) {
-    const Register& reg = plan_->registers[static_cast<size_t>(task.produced[i])];
-    if (!reg.device.IsHost()) continue;
-    HEDDLE_ASSIGN_OR_RETURN(results[i], ops::ToHostMemory(results[i], reg.info.format));
-  }
-  return OkStatus();
+ops::KernelCall KernelBody::CallOf(const Prepared& prepared, std::span<const Value* const> inputs,
+                                   int64_t act, const ops::StagePlace* stage) const {
+  const Task& task = *prepared.task;
+  const RowRange rows = RowsOfAct(task, task.kind == TaskKind::kUnpack ? act % task.rate
+                                        : task.panel_rows > 0          ? act
+                                                                       : 0);
+  return {.node = *prepared.node,
+          .phase = task.phase,
+          .inputs = inputs,
+          .input_infos = prepared.input_infos,
+          .row_begin = rows.begin,
+          .row_end = rows.end,
+          .total_rows = task.total_rows,
+          .context = context_,
+          .last_read = prepared.reads_last ? const_cast<Value*>(inputs[0]) : nullptr,
+          .op = prepared.op,
+          .stage = stage};
 }
 
 void KernelBody::TakeResults(std::map<std::string, Value>* live_out,

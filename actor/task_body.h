@@ -12,6 +12,7 @@
 #include "core/programs/plan.h"
 #include "core/values/value.h"
 #include "ops/base/kernel.h"
+#include "ops/device/run/device_act.h"
 #include "ops/io/formats/write_stages.h"
 #include "ops/panels/kept_parts.h"
 #include "ops/panels/panel_store.h"
@@ -28,6 +29,15 @@ class TaskBody {
   /// register of the task, at least one; that of a sink is ignored.
   virtual Status Perform(size_t number, std::span<const Value* const> inputs, int64_t act,
                          std::span<Value> results) = 0;
+  /// The same of a task of a device's stream, for whoever takes its steps; `inputs` and `results` outlive the
+  /// act. nullptr: of this task there are none, Perform does all of it.
+  virtual std::unique_ptr<ops::DeviceAct> BeginOnDevice(size_t /*number*/,
+                                                        std::span<const Value* const> /*inputs*/,
+                                                        int64_t /*act*/, std::span<Value> /*results*/,
+                                                        ops::DeviceStreams& /*streams*/,
+                                                        bool /*ends_with_its_commands*/) {
+    return nullptr;
+  }
 };
 
 /// The body of real plans: operators through a KernelSource, and what the runtime itself knows how to do.
@@ -69,6 +79,10 @@ class KernelBody : public TaskBody {
   Status Begin(std::map<std::string, Value> live_in);
   Status Perform(size_t number, std::span<const Value* const> inputs, int64_t act,
                  std::span<Value> results) override;
+  std::unique_ptr<ops::DeviceAct> BeginOnDevice(size_t number, std::span<const Value* const> inputs,
+                                                int64_t act, std::span<Value> results,
+                                                ops::DeviceStreams& streams,
+                                                bool ends_with_its_commands) override;
 
   /// What the sinks of this run kept, moved out. Only while no task runs.
   void TakeResults(std::map<std::string, Value>* live_out, std::map<std::string, FoundSize>* sizes);
@@ -116,13 +130,14 @@ class KernelBody : public TaskBody {
   static Work WorkOf(const Task& task, const Node* node);
   Status Act(Prepared& prepared, std::span<const Value* const> inputs, int64_t act,
              std::span<Value> results) const;
-  /// All but kernels.
+  Status ActOnDevice(size_t number, std::span<const Value* const> inputs, int64_t act,
+                     std::span<Value> results);
+  /// All but kernels and transfers.
   Result<Value> Move(Prepared& prepared, std::span<const Value* const> inputs, int64_t act) const;
-  /// The operator by a device, its results in the memories of their registers.
-  Status RunOnDevice(Device device, const ops::KernelCall& call, const Task& task,
-                     std::span<Value> results) const;
   Status RunKernel(const Prepared& prepared, std::span<const Value* const> inputs, int64_t act,
                    std::span<Value> results) const;
+  ops::KernelCall CallOf(const Prepared& prepared, std::span<const Value* const> inputs, int64_t act,
+                         const ops::StagePlace* stage) const;
   Result<Value> ViewPanels(const Prepared& prepared, std::span<const Value* const> inputs) const;
   /// A handle to the rows that the kernel makes when they are read. Reading them fails with kDataLoss when
   /// what they come from has changed since.

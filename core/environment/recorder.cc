@@ -66,7 +66,7 @@ struct Recorder::Rooms {
   }
 };
 
-// The room of a thread in the recorder that it noted something in last.
+// The room of a thread, by the name that it noted something under last, in the recorder that it was.
 struct Recorder::OfThread {
   std::shared_ptr<Rooms> rooms;
   Room* room = nullptr;
@@ -91,7 +91,8 @@ uint32_t Recorder::SiteOf(const RecordedSite& site) {
 
 Recorder::Room& Recorder::RoomOfThread(std::string_view thread) {
   thread_local OfThread own;
-  if (own.rooms != rooms_) {
+  // A thread notes what streams of devices do under their names, beside what it does itself.
+  if (own.rooms != rooms_ || own.room->name != thread) {
     own.Leave();
     own.room = rooms_->Take(thread);
     own.rooms = rooms_;

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 
 #include "core/values/device_cells.h"
 #include "ops/device/device.h"
@@ -18,16 +19,41 @@ class CellsOnDevice : public DeviceCells {
   int64_t rows() const override { return shape_.rows; }
   int64_t columns() const override { return shape_.columns; }
   ElementType element_type() const override { return element_type_; }
+  /// Of cells whose device is lost those that the host has (KeepOriginal); kUnavailable says that there are
+  /// none.
   Result<Matrix> ToHost(int64_t begin, int64_t end) const override;
 
   const std::shared_ptr<DeviceMemory>& memory() const { return memory_; }
   ComputeDevice& compute_device() const { return device_; }
+
+  /// Before others see the cells: they are there when the commands of `queue` before `mark` are done. Without
+  /// it they are there already.
+  void WrittenIn(const DeviceQueue& queue, std::shared_ptr<DeviceMark> mark) const {
+    queue_ = &queue;
+    mark_ = std::move(mark);
+  }
+  /// Commands of `queue` that follow find the cells there.
+  Status WaitIn(DeviceQueue& queue) const { return &queue == queue_ ? OkStatus() : queue.WaitFor(mark_); }
+
+  /// The same cells in the memory of the host, dense, where somebody else holds them anyway.
+  const std::optional<Matrix>& original() const { return original_; }
+  /// Before others see the cells.
+  void KeepOriginal(Matrix original) const { original_ = std::move(original); }
+
+  /// Queues a copy of rows [begin, end) to `to`.
+  Status Read(int64_t begin, int64_t end, DeviceQueue& queue, void* to) const;
+  /// Why they cannot be had any more: what happened to the device, and what to do.
+  Status Lost(const Status& why) const;
 
  private:
   ComputeDevice& device_;
   const std::shared_ptr<DeviceMemory> memory_;
   const Shape shape_;
   const ElementType element_type_;
+  // Said by who makes the cells, before he hands them on.
+  mutable const DeviceQueue* queue_ = nullptr;
+  mutable std::shared_ptr<DeviceMark> mark_;
+  mutable std::optional<Matrix> original_;
 };
 
 /// Where a matrix on a device is.
@@ -39,8 +65,9 @@ struct PlaceOnDevice {
 /// Uninitialised cells.
 Result<std::shared_ptr<const CellsOnDevice>> MakeOnDevice(ComputeDevice& device, Shape shape,
                                                           ElementType type);
-/// The cells of a matrix, dense, in the memory of the device: the matrix itself where it is there. Queues a
-/// copy, which keeps the cells of the host until it is done.
+/// The cells of a matrix, dense, in the memory of the device, where commands of `queue` that follow find
+/// them: the matrix itself where it is there. Queues a copy, which keeps the cells of the host until it is
+/// done.
 Result<Matrix> ToDevice(const Matrix& matrix, ComputeDevice& device, DeviceQueue& queue);
 /// A copy of a CSR matrix in the memory of the device: values as they are stored, 32-bit column indexes, and
 /// 64-bit places of the first entry of each row, and behind the last one; the first is 0.
@@ -54,5 +81,11 @@ Result<EntriesOnDevice> EntriesToDevice(const Matrix& matrix, ComputeDevice& dev
 /// Of a matrix on a device.
 PlaceOnDevice PlaceOf(const Matrix& matrix);
 ComputeDevice& DeviceOf(const Matrix& matrix);
+const CellsOnDevice& CellsOf(const Matrix& matrix);
+/// Of a matrix on a device one in the memory of the host: that which is there already (CellsOnDevice), or one
+/// that has its cells when the commands of `queue` are done, whose memory whoever asks holds until then.
+Result<Matrix> ReadToHost(const Matrix& matrix, DeviceQueue& queue);
+/// nullopt where the host does not have the cells.
+std::optional<Matrix> OriginalOf(const Matrix& matrix);
 
 }  // namespace heddle::ops

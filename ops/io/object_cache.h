@@ -11,8 +11,8 @@
 
 namespace heddle::ops {
 
-/// Code that was compiled, for the processor or for a device, on disk: one file an object. Safe for concurrent
-/// processes: files appear whole, by renaming.
+/// Code that was compiled, for the processor or for a device, on disk: one file an object. Safe for
+/// concurrent processes: files appear whole, by renaming.
 ///
 /// What is found is run, so that it must be what this user's Heddle stored: the folder is this user's alone,
 /// a file is a plain one of this user that others can neither read nor write, and it ends in a code over its

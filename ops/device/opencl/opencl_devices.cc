@@ -5,22 +5,12 @@
 #include <mutex>
 #include <utility>
 
+#include "core/memory/counted_heap.h"
 #include "ops/device/opencl/opencl_library.h"
+#include "ops/device/opencl/opencl_programs.h"
 
 namespace heddle::ops {
 namespace {
-
-// What the codes of a failed command mean to whoever waits for it.
-Status CommandError(cl_int code, std::string_view command, const DeviceDescription& device) {
-  const std::string name = NameOfOpenClError(code);
-  if (code == CL_MEM_OBJECT_ALLOCATION_FAILURE || code == CL_OUT_OF_HOST_MEMORY)
-    return ResourceExhausted("{}: the device {} has no memory for it ({})", command, device.name, name);
-  if (code == CL_OUT_OF_RESOURCES || code == CL_DEVICE_NOT_AVAILABLE || code < -1000)
-    return Unavailable("{}: the device {} does not answer ({})", command, device.name, name);
-  return Internal("{} on the device {}: {}", command, device.name, name);
-}
-
-class OpenClDevice;
 
 class OpenClMemory : public DeviceMemory {
  public:
@@ -62,12 +52,28 @@ class OpenClKernel : public DeviceKernel {
   std::mutex mutex_;
 };
 
+class OpenClMark : public DeviceMark {
+ public:
+  OpenClMark(const OpenClLibrary& library, cl_event event) : library_(library), event_(event) {}
+  ~OpenClMark() override { library_.clReleaseEvent(event_); }
+  OpenClMark(const OpenClMark&) = delete;
+  OpenClMark& operator=(const OpenClMark&) = delete;
+  cl_event event() const { return event_; }
+
+ private:
+  const OpenClLibrary& library_;
+  const cl_event event_;
+};
+
+// OpenCL hands on a failure only to commands that wait for the one that failed (5.9 of its specification). So
+// each marker waits for all commands since the one before, and for that one.
 class OpenClQueue : public DeviceQueue {
  public:
   OpenClQueue(const OpenClLibrary& library, const DeviceDescription& device, cl_command_queue queue)
       : library_(library), device_(device), queue_(queue) {}
   ~OpenClQueue() override {
     library_.clFinish(queue_);
+    ForgetEvents();
     library_.clReleaseCommandQueue(queue_);
   }
   OpenClQueue(const OpenClQueue&) = delete;
@@ -75,23 +81,26 @@ class OpenClQueue : public DeviceQueue {
 
   Status Write(const void* from, int64_t bytes, DeviceMemory& to, int64_t offset) override {
     if (bytes == 0) return OkStatus();
-    return Check("a copy to the device",
-                 library_.clEnqueueWriteBuffer(queue_, HandleOf(to), CL_FALSE, static_cast<size_t>(offset),
-                                               static_cast<size_t>(bytes), from, 0, nullptr, nullptr));
+    return Queued("a copy to the device", [&](cl_event* event) {
+      return library_.clEnqueueWriteBuffer(queue_, HandleOf(to), CL_FALSE, static_cast<size_t>(offset),
+                                           static_cast<size_t>(bytes), from, 0, nullptr, event);
+    });
   }
   Status Read(const DeviceMemory& from, int64_t offset, int64_t bytes, void* to) override {
     if (bytes == 0) return OkStatus();
-    return Check("a copy from the device",
-                 library_.clEnqueueReadBuffer(queue_, HandleOf(from), CL_FALSE, static_cast<size_t>(offset),
-                                              static_cast<size_t>(bytes), to, 0, nullptr, nullptr));
+    return Queued("a copy from the device", [&](cl_event* event) {
+      return library_.clEnqueueReadBuffer(queue_, HandleOf(from), CL_FALSE, static_cast<size_t>(offset),
+                                          static_cast<size_t>(bytes), to, 0, nullptr, event);
+    });
   }
   Status Copy(const DeviceMemory& from, int64_t from_offset, int64_t bytes, DeviceMemory& to,
               int64_t to_offset) override {
     if (bytes == 0) return OkStatus();
-    return Check("a copy on the device",
-                 library_.clEnqueueCopyBuffer(
-                     queue_, HandleOf(from), HandleOf(to), static_cast<size_t>(from_offset),
-                     static_cast<size_t>(to_offset), static_cast<size_t>(bytes), 0, nullptr, nullptr));
+    return Queued("a copy on the device", [&](cl_event* event) {
+      return library_.clEnqueueCopyBuffer(
+          queue_, HandleOf(from), HandleOf(to), static_cast<size_t>(from_offset),
+          static_cast<size_t>(to_offset), static_cast<size_t>(bytes), 0, nullptr, event);
+    });
   }
   Status Launch(const std::shared_ptr<DeviceKernel>& kernel, std::span<const DeviceArgument> arguments,
                 const LaunchShape& shape) override {
@@ -117,22 +126,48 @@ class OpenClQueue : public DeviceQueue {
     const size_t local = static_cast<size_t>(shape.group_size);
     const size_t global = local * static_cast<size_t>(shape.groups);
     // The driver keeps what a queued command uses.
-    return Check("a kernel", library_.clEnqueueNDRangeKernel(queue_, function.handle(), 1, nullptr, &global,
-                                                             &local, 0, nullptr, nullptr));
+    return Queued("a kernel", [&](cl_event* event) {
+      return library_.clEnqueueNDRangeKernel(queue_, function.handle(), 1, nullptr, &global, &local, 0,
+                                             nullptr, event);
+    });
   }
   Status WhenDone(std::function<void(const Status&)> done) override {
-    cl_event event = nullptr;
-    HEDDLE_RETURN_IF_ERROR(
-        Check("a marker", library_.clEnqueueMarkerWithWaitList(queue_, 0, nullptr, &event)));
+    HEDDLE_ASSIGN_OR_RETURN(const cl_event event, Marker());
+    HEDDLE_RETURN_IF_ERROR(Check("a marker", library_.clFlush(queue_)));
     auto waiting = std::make_unique<Waiting>(Waiting{device_, std::move(done)});
-    const Status status =
-        Check("a marker", library_.clSetEventCallback(event, CL_COMPLETE, &OpenClQueue::Call, waiting.get()));
-    library_.clReleaseEvent(event);
-    HEDDLE_RETURN_IF_ERROR(status);
+    HEDDLE_RETURN_IF_ERROR(Check(
+        "a marker", library_.clSetEventCallback(event, CL_COMPLETE, &OpenClQueue::Call, waiting.get())));
     waiting.release();  // Call has it.
-    return Check("a marker", library_.clFlush(queue_));
+    return OkStatus();
   }
-  Status Finish() override { return Check("a command", library_.clFinish(queue_)); }
+  Status Finish() override {
+    HEDDLE_RETURN_IF_ERROR(Check("a command", library_.clFinish(queue_)));
+    // Whether commands have failed their events tell, nobody else does.
+    Status status;
+    for (const cl_event event : events_) {
+      cl_int state = CL_COMPLETE;
+      const cl_int code = library_.clGetEventInfo(event, CL_EVENT_COMMAND_EXECUTION_STATUS, sizeof(state),
+                                                  &state, nullptr);
+      if (status.ok() && (code != CL_SUCCESS || state < 0))
+        status = OpenClError(code != CL_SUCCESS ? code : state, "a command", device_);
+    }
+    if (status.ok()) ForgetEvents();
+    return status;
+  }
+  Result<std::shared_ptr<DeviceMark>> Mark() override {
+    HEDDLE_ASSIGN_OR_RETURN(const cl_event event, Marker());
+    library_.clRetainEvent(event);
+    auto mark = std::make_shared<OpenClMark>(library_, event);
+    HEDDLE_RETURN_IF_ERROR(Check("a marker", library_.clFlush(queue_)));
+    return std::shared_ptr<DeviceMark>(std::move(mark));
+  }
+  Status WaitFor(const std::shared_ptr<DeviceMark>& mark) override {
+    if (mark == nullptr) return OkStatus();
+    const cl_event before = static_cast<const OpenClMark&>(*mark).event();
+    return Queued("a barrier", [&](cl_event* event) {
+      return library_.clEnqueueBarrierWithWaitList(queue_, 1, &before, event);
+    });
+  }
 
  private:
   // What a callback needs, which may come when the queue is gone.
@@ -142,22 +177,52 @@ class OpenClQueue : public DeviceQueue {
   };
   static void CL_CALLBACK Call(cl_event, cl_int status, void* data) {
     const std::unique_ptr<Waiting> waiting(static_cast<Waiting*>(data));
-    waiting->done(status < 0 ? CommandError(status, "a command", waiting->device) : OkStatus());
+    waiting->done(status < 0 ? OpenClError(status, "a command", waiting->device) : OkStatus());
   }
   Status Check(std::string_view command, cl_int code) const {
-    return code == CL_SUCCESS ? OkStatus() : CommandError(code, command, device_);
+    return code == CL_SUCCESS ? OkStatus() : OpenClError(code, command, device_);
+  }
+  template <typename Enqueue>
+  Status Queued(std::string_view command, const Enqueue& enqueue) {
+    cl_event event = nullptr;
+    HEDDLE_RETURN_IF_ERROR(Check(command, enqueue(&event)));
+    events_.push_back(event);
+    return OkStatus();
+  }
+  // The event of a marker behind all commands, which stays this queue's.
+  Result<cl_event> Marker() {
+    cl_event event = nullptr;
+    HEDDLE_RETURN_IF_ERROR(
+        Check("a marker", library_.clEnqueueMarkerWithWaitList(queue_, static_cast<cl_uint>(events_.size()),
+                                                               events_.empty() ? nullptr : events_.data(),
+                                                               &event)));
+    ForgetEvents();
+    events_.push_back(event);
+    return event;
+  }
+  void ForgetEvents() {
+    for (const cl_event event : events_) library_.clReleaseEvent(event);
+    events_.clear();
   }
 
   const OpenClLibrary& library_;
   const DeviceDescription& device_;
   const cl_command_queue queue_;
+  std::vector<cl_event> events_;  // Of the last marker and of the commands behind it.
 };
 
 class OpenClDevice : public ComputeDevice {
  public:
   OpenClDevice(const OpenClLibrary& library, cl_device_id id, cl_context context,
                DeviceDescription description)
-      : library_(library), id_(id), context_(context), description_(std::move(description)) {}
+      : library_(library),
+        id_(id),
+        context_(context),
+        description_(std::move(description)),
+        // Drivers for the processor (POCL) keep what they compile; a binary of theirs takes them longer to
+        // make than a second process wins by it.
+        programs_(library, id, context, description_,
+                  description_.is_host ? std::string() : ObjectCache::FolderOf("kernels")) {}
 
   const DeviceDescription& description() const override { return description_; }
 
@@ -169,59 +234,36 @@ class OpenClDevice : public ComputeDevice {
     const cl_mem memory = library_.clCreateBuffer(
         context_, CL_MEM_READ_WRITE, static_cast<size_t>(std::max<int64_t>(bytes, 8)), nullptr, &code);
     if (memory == nullptr || code != CL_SUCCESS)
-      return CommandError(code, fmt::format("{} bytes", bytes), description_);
+      return OpenClError(code, fmt::format("{} bytes", bytes), description_);
     return std::shared_ptr<DeviceMemory>(std::make_shared<OpenClMemory>(library_, memory, bytes));
   }
 
   Result<std::unique_ptr<DeviceQueue>> MakeQueue() override {
     cl_int code = CL_SUCCESS;
     const cl_command_queue queue = library_.clCreateCommandQueue(context_, id_, 0, &code);
-    if (queue == nullptr || code != CL_SUCCESS) return CommandError(code, "a queue", description_);
+    if (queue == nullptr || code != CL_SUCCESS) return OpenClError(code, "a queue", description_);
     return std::unique_ptr<DeviceQueue>(std::make_unique<OpenClQueue>(library_, description_, queue));
   }
 
   Result<std::shared_ptr<DeviceKernel>> Compile(const std::string& source, const std::string& name) override {
+    // Drivers and their compilers do not bear an allocation that is refused.
+    const HeapModeScope counts(HeapMode::kCounts);
+    HEDDLE_ASSIGN_OR_RETURN(const cl_program program, programs_.Build(source));
     cl_int code = CL_SUCCESS;
-    const char* text = source.data();
-    const size_t length = source.size();
-    const cl_program program = library_.clCreateProgramWithSource(context_, 1, &text, &length, &code);
-    if (program == nullptr || code != CL_SUCCESS) return CommandError(code, "a program", description_);
-    // Floats, too, are divided as IEEE 754 has it, and no option gives up a rounding.
-    code = library_.clBuildProgram(program, 1, &id_, "-cl-std=CL1.2 -cl-fp32-correctly-rounded-divide-sqrt",
-                                   nullptr, nullptr);
-    cl_kernel kernel = nullptr;
-    Status status;
-    if (code != CL_SUCCESS) {
-      status = Internal("the compiler of the device {} refuses a program ({}): {}", description_.name,
-                        NameOfOpenClError(code), BuildLog(program));
-    } else {
-      kernel = library_.clCreateKernel(program, name.c_str(), &code);
-      if (kernel == nullptr || code != CL_SUCCESS) status = CommandError(code, "a kernel", description_);
-    }
-    if (!status.ok()) {
+    const cl_kernel kernel = library_.clCreateKernel(program, name.c_str(), &code);
+    if (kernel == nullptr || code != CL_SUCCESS) {
       library_.clReleaseProgram(program);
-      return status;
+      return OpenClError(code, "a kernel", description_);
     }
     return std::shared_ptr<DeviceKernel>(std::make_shared<OpenClKernel>(library_, program, kernel));
   }
 
  private:
-  // The first lines of what the compiler says.
-  std::string BuildLog(cl_program program) const {
-    size_t bytes = 0;
-    if (library_.clGetProgramBuildInfo(program, id_, CL_PROGRAM_BUILD_LOG, 0, nullptr, &bytes) != CL_SUCCESS)
-      return "it does not say why";
-    std::string log(bytes, '\0');
-    library_.clGetProgramBuildInfo(program, id_, CL_PROGRAM_BUILD_LOG, bytes, log.data(), nullptr);
-    log = log.substr(0, log.find('\0'));
-    constexpr size_t kMostText = 600;
-    return log.substr(0, kMostText);
-  }
-
   const OpenClLibrary& library_;
   const cl_device_id id_;
   const cl_context context_;  // As long as the process.
   const DeviceDescription description_;
+  const OpenClPrograms programs_;
 };
 
 template <typename Ask>

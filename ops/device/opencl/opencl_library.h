@@ -21,7 +21,9 @@ namespace heddle::ops {
           F(clReleaseProgram) F(clCreateKernel) F(clReleaseKernel) F(clSetKernelArg)                       \
               F(clEnqueueNDRangeKernel) F(clEnqueueReadBuffer) F(clEnqueueWriteBuffer)                     \
                   F(clEnqueueCopyBuffer) F(clEnqueueMarkerWithWaitList) F(clSetEventCallback)              \
-                      F(clReleaseEvent) F(clFlush) F(clFinish)
+                      F(clReleaseEvent) F(clRetainEvent)                     \
+                      F(clEnqueueBarrierWithWaitList) F(clGetEventInfo) F(clFlush) F(clFinish) \
+                      F(clCreateProgramWithBinary) F(clGetProgramInfo)
 
 struct OpenClLibrary {
 #define HEDDLE_MEMBER(name) decltype(&::name) name = nullptr;

@@ -83,16 +83,15 @@ Result<TileProgram> ProgramOf(const Node& node, std::span<const ValueInfo> input
 }
 
 // What its program depends on.
-std::string KeyOf(const KernelCall& call) {
-  if (call.node.fused != nullptr) return call.node.fused->ToText();
-  Graph graph;
-  Node node = call.node;
-  node.after.clear();
-  for (NodeId& input : node.inputs)
-    if (input != kNoNode) input = 0;
+std::string KeyOf(const Node& node, std::span<const ValueInfo> inputs) {
+  if (node.fused != nullptr) return node.fused->ToText();
   std::string text = node.op;
-  for (const ValueInfo& info : call.input_infos) AppendInfo(info, &text);
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    text += node.inputs[i] == kNoNode ? " none " : " ";
+    AppendInfo(inputs[i], &text);
+  }
   AppendInfo(node.info, &text);
+  for (const auto& [name, value] : node.attributes) text += fmt::format(" {}={}", name, value.ToLiteral());
   return text;
 }
 
@@ -109,6 +108,19 @@ bool StaysOnDevice(const Node& node, std::span<const ValueInfo> inputs, size_t i
   }
 }
 
+namespace {
+
+Status TryToPrint(const Node& node, std::span<const ValueInfo> inputs) {
+  if (HasKernels(node, inputs)) return OkStatus();
+  // What computes it, and so where its result is, depends on them.
+  if (KindOf(node) == OperatorKind::kProduct && inputs[1].shape.columns == kUnknown)
+    return Unimplemented("on a device: a product whose columns are not known yet");
+  HEDDLE_ASSIGN_OR_RETURN(const TileProgram program, ProgramOf(node, inputs));
+  return PrintTiles(program, {}).status();
+}
+
+}  // namespace
+
 DeviceOperators& DeviceOperators::Of(ComputeDevice& device) {
   static std::mutex mutex;
   static auto* const made = new std::map<ComputeDevice*, std::unique_ptr<DeviceOperators>>();
@@ -119,23 +131,35 @@ DeviceOperators& DeviceOperators::Of(ComputeDevice& device) {
 }
 
 Status DeviceOperators::CanRun(const Node& node, std::span<const ValueInfo> inputs) {
-  if (HasKernels(node, inputs)) return OkStatus();
-  // What computes it, and so where its result is, depends on them.
-  if (KindOf(node) == OperatorKind::kProduct && inputs[1].shape.columns == kUnknown)
-    return Unimplemented("on a device: a product whose columns are not known yet");
-  HEDDLE_ASSIGN_OR_RETURN(const TileProgram program, ProgramOf(node, inputs));
-  return PrintTiles(program, {}).status();
+  static std::mutex mutex;
+  static auto* const known = new RecentlyUsedMap<std::string, Status>(kMostPrograms);
+  const std::string key = KeyOf(node, inputs);
+  {
+    const std::lock_guard lock(mutex);
+    if (const Status* found = known->Find(key); found != nullptr) return *found;
+  }
+  const Status status = TryToPrint(node, inputs);
+  const std::lock_guard lock(mutex);
+  return known->Add(key, status);
 }
 
 Result<std::shared_ptr<const DeviceTiles>> DeviceOperators::TilesOf(const KernelCall& call) {
-  const std::string key = KeyOf(call);
-  const std::lock_guard lock(mutex_);
-  if (const auto* found = programs_.Find(key); found != nullptr) return *found;
+  const std::string key = KeyOf(call.node, call.input_infos);
+  std::shared_ptr<Program> program;
+  {
+    const std::lock_guard lock(mutex_);
+    if (const auto* found = programs_.Find(key); found != nullptr) {
+      program = *found;
+    } else {
+      program = programs_.Add(key, std::make_shared<Program>());
+    }
+  }
   const auto make = [&]() -> Result<std::shared_ptr<const DeviceTiles>> {
-    HEDDLE_ASSIGN_OR_RETURN(TileProgram program, ProgramOf(call.node, call.input_infos));
-    return DeviceTiles::Make(std::make_shared<const TileProgram>(std::move(program)), device_, group_size_);
+    HEDDLE_ASSIGN_OR_RETURN(TileProgram lowered, ProgramOf(call.node, call.input_infos));
+    return DeviceTiles::Make(std::make_shared<const TileProgram>(std::move(lowered)), device_, group_size_);
   };
-  return programs_.Add(key, make());
+  std::call_once(program->is_made, [&] { program->tiles = make(); });
+  return program->tiles;
 }
 
 Result<std::unique_ptr<QueuedCall>> DeviceOperators::QueueKernels(const KernelCall& call, DeviceQueue& queue,

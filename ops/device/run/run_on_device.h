@@ -27,7 +27,8 @@ class DeviceOperators {
       : device_(device), group_size_(group_size) {}
 
   /// Whether the operator has kernels or one is printed of it, from the node, shapes and formats alone: OK,
-  /// or kUnimplemented with the reason.
+  /// or kUnimplemented with the reason. The answers are kept: each planning of a block asks for all of its
+  /// operators.
   static Status CanRun(const Node& node, std::span<const ValueInfo> inputs);
 
   /// Queues what computes the call as its operator does, to the bit; a program that is new is printed and
@@ -48,15 +49,19 @@ class DeviceOperators {
   // The operator by its own kernels.
   Result<std::unique_ptr<QueuedCall>> QueueKernels(const KernelCall& call, DeviceQueue& queue,
                                                    std::span<Value> results);
+  /// A program that is compiled, or why there is none. Whoever asks while it is compiled waits.
+  struct Program {
+    std::once_flag is_made;
+    Result<std::shared_ptr<const DeviceTiles>> tiles = Internal("a program that nobody has made");
+  };
   Result<std::shared_ptr<const DeviceTiles>> TilesOf(const KernelCall& call);
 
-  /// Programs that are held, and why others cannot be.
   static constexpr size_t kMostPrograms = 1024;
 
   ComputeDevice& device_;
   const int64_t group_size_;
-  std::mutex mutex_;
-  RecentlyUsedMap<std::string, Result<std::shared_ptr<const DeviceTiles>>> programs_{kMostPrograms};
+  std::mutex mutex_;  ///< Of the next; not held while something is compiled.
+  RecentlyUsedMap<std::string, std::shared_ptr<Program>> programs_{kMostPrograms};
 };
 
 }  // namespace heddle::ops

@@ -8,10 +8,10 @@
 #include <mutex>
 #include <thread>
 
-#include "actor/device_worker.h"
+#include "actor/launch/device_worker.h"
 #include "actor/dispatcher.h"
 #include "actor/in_process_link.h"
-#include "actor/launch_estimate.h"
+#include "actor/launch/launch_estimate.h"
 #include "actor/runtime.h"
 #include "core/environment/progress_board.h"
 #include "tests/simulation/plan_writer.h"

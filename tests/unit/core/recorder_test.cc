@@ -71,6 +71,19 @@ TEST(RecorderTest, ThreadsOfANameThatFollowEachOtherAreOne) {
   EXPECT_EQ(threads[2].name, "lane 2 2");
 }
 
+// As what a device does beside the thread that hears of it.
+TEST(RecorderTest, AThreadMayNoteUnderSeveralNames) {
+  VirtualClock clock;
+  Recorder recorder(clock, 100);
+  for (int i = 0; i < 20; ++i) recorder.Add(i % 2 == 0 ? "main" : "opencl:0 compute", 0, i, i + 1);
+  const std::vector<RecordedThread> threads = recorder.Threads();
+  ASSERT_EQ(threads.size(), 2u);
+  EXPECT_EQ(threads[0].name, "main");
+  EXPECT_EQ(threads[0].events.size(), 10u);
+  EXPECT_EQ(threads[1].name, "opencl:0 compute");
+  EXPECT_EQ(threads[1].events.size(), 10u);
+}
+
 TEST(RecorderTest, AThreadMayNoteInOneRecorderAfterTheOther) {
   VirtualClock clock;
   auto first = std::make_unique<Recorder>(clock, 10);

@@ -2,9 +2,13 @@
 // Devices that are not used, and what is not run on one: each says why.
 #include <gtest/gtest.h>
 
+#include <chrono>
+#include <condition_variable>
 #include <cstring>
 #include <memory>
+#include <mutex>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "first_device.h"
@@ -109,6 +113,54 @@ TEST(RefusedDevicesTest, AProgramThatItsCompilerRefuses) {
   const auto kernel = device->Compile("__kernel void f(__global double* a) { a[0] = nothing; }", "f");
   ASSERT_FALSE(kernel.ok());
   EXPECT_EQ(kernel.status().code(), StatusCode::kInternal);
+}
+
+// Whose compiler ends when two are at work.
+class SlowCompiler : public WrongDevice {
+ public:
+  SlowCompiler() : WrongDevice(/*has_doubles=*/true) {}
+  Result<std::shared_ptr<DeviceKernel>> Compile(const std::string& source, const std::string& name) override {
+    std::unique_lock lock(mutex_);
+    ++compiled_;
+    changed_.notify_all();
+    // The deadline only turns a hang into a failure.
+    if (!changed_.wait_for(lock, std::chrono::seconds(20), [&] { return compiled_ >= 2; }))
+      return Internal("one kernel waits for another one to be compiled");
+    return WrongDevice::Compile(source, name);
+  }
+  int compiled() const { return compiled_; }
+
+ private:
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  int compiled_ = 0;
+};
+
+// Each kernel once, whoever asks for it, and different ones at a time.
+TEST(DeviceOperatorsTest, KernelsAreCompiledSideBySide) {
+  SlowCompiler device;
+  DeviceOperators operators(device);
+  const ValueInfo info = ValueInfo::OfMatrix({100, 3});
+  const Value x(Cells(100, 3, 1));
+  const auto queue = [&](const std::string& op) {
+    const Node node{.op = op, .inputs = {0}, .info = info};
+    const Value* const inputs[] = {&x};
+    KernelContext context;
+    IdleQueue commands;
+    Value result;
+    const auto queued =
+        operators.Queue({.node = node,
+                         .phase = Phase::kWhole,
+                         .inputs = inputs,
+                         .input_infos = {&info, 1},
+                         .context = context},
+                        commands, {&result, 1});
+    EXPECT_TRUE(queued.ok()) << queued.status().ToString();
+  };
+  std::vector<std::thread> threads;
+  for (const char* op : {"exp", "abs", "exp", "abs", "exp"}) threads.emplace_back(queue, op);
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_EQ(device.compiled(), 2);
 }
 
 TEST(RefusedDevicesTest, Names) {

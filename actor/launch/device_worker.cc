@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "actor/device_worker.h"
+#include "actor/launch/device_worker.h"
 
 #include <utility>
 

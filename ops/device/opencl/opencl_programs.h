@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "ops/device/device.h"
+#include "ops/device/opencl/opencl_library.h"
+#include "ops/io/object_cache.h"
+
+namespace heddle::ops {
+
+/// What the code of a failed command means to whoever waits for it: kResourceExhausted, kUnavailable or
+/// kInternal.
+Status OpenClError(cl_int code, std::string_view command, const DeviceDescription& device);
+
+/// Programs in OpenCL C for one device. What its driver makes of them is kept on disk for later processes of
+/// this user, by source, device, version of the driver and options: compiling takes up to a second. What the
+/// driver does not take back is compiled again, and replaced.
+class OpenClPrograms {
+ public:
+  /// All outlive it. Binaries are kept in `folder`; "": nowhere.
+  OpenClPrograms(const OpenClLibrary& library, cl_device_id id, cl_context context,
+                 const DeviceDescription& description, std::string folder);
+
+  /// A program that is built, which the caller releases. kInternal, with what the compiler says. Thread-safe.
+  Result<cl_program> Build(const std::string& source) const;
+
+  /// Under which a binary is kept.
+  std::string KeyOf(std::string_view source) const;
+
+ private:
+  Result<cl_program> Compile(const std::string& source) const;
+  /// nullptr: the driver refuses it.
+  cl_program Load(const std::string& binary) const;
+  /// "": the driver does not give it.
+  std::string BinaryOf(cl_program program) const;
+  std::string BuildLog(cl_program program) const;
+
+  const OpenClLibrary& library_;
+  const cl_device_id id_;
+  const cl_context context_;
+  const DeviceDescription& description_;
+  const ObjectCache disk_;
+};
+
+}  // namespace heddle::ops

@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a driver has made of a program is there for the next process.
+#include <gtest/gtest.h>
+
+#include <optional>
+#include <string>
+
+#include "ops/device/opencl/opencl_programs.h"
+#include "tests/support/process.h"
+
+namespace heddle::ops::testing {
+namespace {
+
+std::string SourceOf(const std::string& name) {
+  return fmt::format("__kernel void {}(__global double* a) {{ a[get_global_id(0)] += 1.0; }}\n", name);
+}
+
+// The first device of the machine, opened once.
+struct Opened {
+  const OpenClLibrary* library = nullptr;
+  cl_device_id id = nullptr;
+  cl_context context = nullptr;
+};
+
+Opened Open() {
+  Opened opened;
+  const Result<const OpenClLibrary*> library = OpenClLibrary::Open();
+  cl_platform_id platform = nullptr;
+  if (!library.ok() || (*library)->clGetPlatformIDs(1, &platform, nullptr) != CL_SUCCESS) return opened;
+  if ((*library)->clGetDeviceIDs(platform, CL_DEVICE_TYPE_ALL, 1, &opened.id, nullptr) != CL_SUCCESS)
+    return opened;
+  cl_int code = CL_SUCCESS;
+  opened.context = (*library)->clCreateContext(nullptr, 1, &opened.id, nullptr, nullptr, &code);
+  if (code == CL_SUCCESS) opened.library = *library;
+  return opened;
+}
+
+class KernelsOnDiskTest : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    static const Opened opened = Open();
+    if (opened.library == nullptr) GTEST_SKIP() << "this machine has no OpenCL device";
+    library_ = opened.library;
+    id_ = opened.id;
+    context_ = opened.context;
+    description_.name = "a device of a test";
+    description_.driver = "version 1";
+  }
+  OpenClPrograms Programs() const { return {*library_, id_, context_, description_, Folder()}; }
+  std::string Folder() const { return folder_.path() + "/kernels"; }
+  ObjectCache Disk() const { return {Folder(), 1 << 20}; }
+  // Whether the program that is built of the source has the kernel.
+  bool Has(const std::string& source, const std::string& kernel) const {
+    const Result<cl_program> program = Programs().Build(source);
+    EXPECT_TRUE(program.ok()) << program.status().ToString();
+    if (!program.ok()) return false;
+    cl_int code = CL_SUCCESS;
+    const cl_kernel made = library_->clCreateKernel(*program, kernel.c_str(), &code);
+    if (made != nullptr) library_->clReleaseKernel(made);
+    library_->clReleaseProgram(*program);
+    return made != nullptr && code == CL_SUCCESS;
+  }
+
+  const testing_support::TemporaryFolder folder_;
+  const OpenClLibrary* library_ = nullptr;
+  cl_device_id id_ = nullptr;
+  cl_context context_ = nullptr;
+  DeviceDescription description_;
+};
+
+// Were the source compiled once more, it would have another kernel than the one on disk.
+TEST_F(KernelsOnDiskTest, AProgramIsCompiledOnce) {
+  EXPECT_TRUE(Has(SourceOf("one"), "one"));
+  const std::optional<std::string> one = Disk().Find(Programs().KeyOf(SourceOf("one")));
+  ASSERT_TRUE(one.has_value());
+  Disk().Store(Programs().KeyOf(SourceOf("two")), *one);
+  EXPECT_TRUE(Has(SourceOf("two"), "one"));
+  description_.driver = "version 2";
+  EXPECT_TRUE(Has(SourceOf("two"), "two"));
+  description_.name = "another device of a test";
+  EXPECT_TRUE(Has(SourceOf("two"), "two"));
+}
+
+TEST_F(KernelsOnDiskTest, WhatTheDriverDoesNotTakeIsReplaced) {
+  EXPECT_TRUE(Has(SourceOf("one"), "one"));
+  const std::string key = Programs().KeyOf(SourceOf("one"));
+  for (const std::string& bad : {std::string("no binary"), std::string()}) {
+    Disk().Store(key, bad);
+    EXPECT_TRUE(Has(SourceOf("one"), "one"));
+    EXPECT_GT(Disk().Find(key).value_or("").size(), 20u);
+  }
+}
+
+}  // namespace
+}  // namespace heddle::ops::testing
