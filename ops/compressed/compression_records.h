@@ -49,7 +49,7 @@ std::string ToText(const CompressionRecord& record);
 /// The matrix stored by groups of columns, or as it is where that does not pay, with the reason in
 /// `record->why_not`. `whole_bytes`: of the matrix that these are rows of. `reads`: how often it will be
 /// read, if somebody knows (the operator compress). Fills in what the record says of one call, but its place
-/// and time. kResourceExhausted, Cancelled().
+/// and time. Without memory for the groups the matrix stays as it is, too. Cancelled().
 Result<Matrix> CompressedOf(const Matrix& x, int64_t whole_bytes, const Scalar* reads,
                             const KernelContext& context, CompressionRecord* record);
 
