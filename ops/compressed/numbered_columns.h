@@ -104,8 +104,8 @@ class NumberedColumns {
   std::vector<uint16_t> numbers_;  // Of each place those of all rows.
 };
 
-/// The different tuples of several columns of a block, numbered by first occurrence. By tables of all pairs of
-/// numbers, where these are few.
+/// The different tuples of several columns of a block, numbered by first occurrence. By tables of all pairs
+/// of numbers, where these are few.
 class JointNumbers {
  public:
   /// Of one column: the numbers of its rows, less than `count`.

@@ -108,7 +108,8 @@ class PairCounts {
     counts_.clear();
     if (a.tuples * width <= Pairs::kFewPairs) {
       table_.assign(static_cast<size_t>(a.tuples * width), 0);
-      for (size_t i = 0; i < a.codes.size(); ++i) ++table_[static_cast<size_t>(a.codes[i] * width + b.codes[i])];
+      for (size_t i = 0; i < a.codes.size(); ++i)
+        ++table_[static_cast<size_t>(a.codes[i] * width + b.codes[i])];
       for (const uint32_t count : table_)
         if (count > 0) counts_.push_back(count);
       return counts_;
@@ -468,10 +469,10 @@ Result<CompressionPlan> PlanCompression(const Matrix& matrix, const KernelContex
       if (IsCancelled(context.cancelled)) return;
       const int64_t count = std::min(kColumnsAtOnce, matrix.columns() - first);
       CopyColumns(bits.data() + first, matrix.columns(), height, count, of_columns.data(), height);
-      for (int64_t k = 0; k < count; ++k)
-        groups[static_cast<size_t>(first + k)] =
-            Sample(std::span(of_columns).subspan(static_cast<size_t>(k * height), static_cast<size_t>(height)),
-                   static_cast<int32_t>(first + k), estimator);
+      for (int64_t k = 0; k < count; ++k) {
+        const std::span column(of_columns.data() + k * height, static_cast<size_t>(height));
+        groups[static_cast<size_t>(first + k)] = Sample(column, static_cast<int32_t>(first + k), estimator);
+      }
     }
   });
   if (IsCancelled(context.cancelled)) return Cancelled("compress");

@@ -128,8 +128,12 @@ void ExpectNumbersOfFirstOccurrence(int64_t columns, uint64_t different) {
         const T cell = Canonical(cells[static_cast<size_t>(i * columns + j)]);
         ASSERT_EQ(block.numbers(j)[i], table.Add(&cell)) << "row " << i << " of column " << j;
       }
-      ASSERT_EQ(std::memcmp(block.cells(j).data(), table.cells().data(), table.cells().size() * sizeof(T)), 0);
-      j == 0 ? joint.Begin(block.numbers(j), table.size(), kRows) : joint.Join(block.numbers(j), table.size());
+      const size_t bytes = table.cells().size() * sizeof(T);
+      ASSERT_EQ(std::memcmp(block.cells(j).data(), table.cells().data(), bytes), 0);
+      if (j == 0)
+        joint.Begin(block.numbers(j), table.size(), kRows);
+      else
+        joint.Join(block.numbers(j), table.size());
     }
     if (numbered.size() < 2) continue;
     for (int64_t i = 0; i < kRows; ++i) {
