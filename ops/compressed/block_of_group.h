@@ -1,24 +1,51 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <immintrin.h>
+
 #include <algorithm>
+#include <bit>
 #include <cstdint>
-#include <optional>
 #include <vector>
 
 #include "ops/cells/tuple_tables.h"
 
 namespace heddle::ops {
 
+/// How many of the codes are `code`.
+inline int64_t CountOf(uint16_t code, const uint16_t* codes, size_t rows) {
+  const __m256i wanted = _mm256_set1_epi16(static_cast<int16_t>(code));
+  int64_t count = 0;
+  size_t i = 0;
+  for (; i + 16 <= rows; i += 16) {
+    const __m256i some = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(codes + i));
+    // Two bits for each that is equal.
+    count += std::popcount(static_cast<uint32_t>(_mm256_movemask_epi8(_mm256_cmpeq_epi16(some, wanted))));
+  }
+  return count / 2 + std::count(codes + i, codes + rows, code);
+}
+
+/// How often one row has another code than the row before it, and once; there is one row at least.
+inline int64_t CountRuns(const uint16_t* codes, size_t rows) {
+  int64_t same = 0;
+  size_t i = 1;
+  for (; i + 16 <= rows; i += 16) {
+    const __m256i some = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(codes + i));
+    const __m256i before = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(codes + i - 1));
+    same += std::popcount(static_cast<uint32_t>(_mm256_movemask_epi8(_mm256_cmpeq_epi16(some, before))));
+  }
+  same /= 2;
+  for (; i < rows; ++i) same += codes[i] == codes[i - 1] ? 1 : 0;
+  return static_cast<int64_t>(rows) - same;
+}
+
 /// What a block of rows has of one group: its tuples, and of each row which one.
 template <typename T>
 struct BlockOfGroup {
-  std::optional<ValueTable<T>> values;  // Of groups of one column, while the block is looked at,
-  std::optional<TupleTable<T>> tuples;  // and of others.
-  std::vector<T> cells;                 // Then the tuples, one behind the other,
-  std::vector<uint8_t> narrow_codes;    // the code of each row, where there are at most 256 tuples,
-  std::vector<uint16_t> codes;          // or more,
-  std::vector<int32_t> counts;          // the rows of each tuple,
+  std::vector<T> cells;               // The tuples, one behind the other,
+  std::vector<uint8_t> narrow_codes;  // the code of each row, where there are at most 256 tuples,
+  std::vector<uint16_t> codes;        // or more,
+  std::vector<int32_t> counts;        // the rows of each tuple,
   int64_t runs = 0;  // and how often one row has another tuple than the one before it, and once.
 
   int64_t size() const { return static_cast<int64_t>(counts.size()); }
@@ -26,10 +53,18 @@ struct BlockOfGroup {
   uint16_t CodeOf(size_t row) const { return codes.empty() ? narrow_codes[row] : codes[row]; }
   // The codes of so many rows; the counts are known.
   void Keep(const uint16_t* first, size_t count) {
-    if (counts.size() <= 256)
-      narrow_codes.assign(first, first + count);
-    else
+    if (counts.size() > 256) {
       codes.assign(first, first + count);
+      return;
+    }
+    narrow_codes.resize(count);
+    size_t i = 0;
+    for (; i + 16 <= count; i += 16) {
+      const __m128i low = _mm_loadu_si128(reinterpret_cast<const __m128i*>(first + i));
+      const __m128i high = _mm_loadu_si128(reinterpret_cast<const __m128i*>(first + i + 8));
+      _mm_storeu_si128(reinterpret_cast<__m128i*>(narrow_codes.data() + i), _mm_packus_epi16(low, high));
+    }
+    for (; i < count; ++i) narrow_codes[i] = static_cast<uint8_t>(first[i]);
   }
   // Calls visit(codes), a pointer to one for each row.
   template <typename Visit>

@@ -100,11 +100,9 @@ std::string WhyNotMade(const CompressionPlan& plan, double cost, int64_t whole_b
       reads->AsDouble(), saved, needed);
 }
 
-}  // namespace
-
-Result<Matrix> CompressedOf(const Matrix& x, int64_t whole_bytes, const Scalar* reads,
-                            const KernelContext& context, CompressionRecord* record,
-                            const Scalar* of_tuples) {
+Result<Matrix> PlanAndCompress(const Matrix& x, int64_t whole_bytes, const Scalar* reads,
+                               const KernelContext& context, CompressionRecord* record,
+                               const Scalar* of_tuples) {
   record->why_not = WhyNotPlanned(x, whole_bytes, reads);
   if (!record->why_not.empty()) return x;
   HEDDLE_ASSIGN_OR_RETURN(const CompressionPlan plan, PlanCompression(x, context));
@@ -122,6 +120,19 @@ Result<Matrix> CompressedOf(const Matrix& x, int64_t whole_bytes, const Scalar* 
   return Matrix::OfGroups(std::make_shared<const ColumnGroups>(std::move(groups)));
 }
 
+}  // namespace
+
+Result<Matrix> CompressedOf(const Matrix& x, int64_t whole_bytes, const Scalar* reads,
+                            const KernelContext& context, CompressionRecord* record,
+                            const Scalar* of_tuples) {
+  Result<Matrix> result = WithinMemory(
+      "compress", [&] { return PlanAndCompress(x, whole_bytes, reads, context, record, of_tuples); });
+  if (result.ok() || result.status().code() != StatusCode::kResourceExhausted) return result;
+  // How a matrix is stored fails no script.
+  record->why_not = "there is no memory for the groups beside it";
+  return x;
+}
+
 namespace {
 
 Result<Value> RunCompress(const KernelCall& call) {
@@ -133,19 +144,12 @@ Result<Value> RunCompress(const KernelCall& call) {
   const double parts =
       static_cast<double>(call.total_rows) / static_cast<double>(std::max<int64_t>(1, x.rows()));
   const auto whole_bytes = static_cast<int64_t>(static_cast<double>(x.bytes()) * std::max(1.0, parts));
-  Result<Matrix> result = WithinMemory("compress", [&] {
-    return CompressedOf(x, whole_bytes, call.node.FindAttribute("reads"), call.context, &record,
-                        call.node.FindAttribute("of_tuples"));
-  });
-  if (!result.ok()) {
-    // How a matrix is stored fails no script: without room for the groups it stays as it is.
-    if (result.status().code() != StatusCode::kResourceExhausted) return result.status();
-    record.why_not = "there is no memory for the groups beside it";
-    result = x;
-  }
+  HEDDLE_ASSIGN_OR_RETURN(
+      Matrix result, CompressedOf(x, whole_bytes, call.node.FindAttribute("reads"), call.context, &record,
+                                  call.node.FindAttribute("of_tuples")));
   record.ns = SystemClock().MonotonicNs() - begin_ns;
   CompressionRecords::Process().Add(call.context.fused, record);
-  return Value(*std::move(result));
+  return Value(std::move(result));
 }
 
 // What is in column groups already stays so.

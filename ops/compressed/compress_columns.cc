@@ -8,6 +8,7 @@
 #include "ops/base/parallel.h"
 #include "ops/cells/tuple_tables.h"
 #include "ops/compressed/block_of_group.h"
+#include "ops/compressed/numbered_columns.h"
 #include "ops/compressed/plan_groups.h"
 #include "ops/compressed/read_cost.h"
 #include "ops/compressed/uncompressed_group.h"
@@ -19,8 +20,8 @@ namespace {
 // too many tuples.
 constexpr int64_t kBlockRows = int64_t{1} << 14;
 static_assert(kBlockRows < kMostTuples);
-// Cells that stay in the cache of a core while all groups look at theirs.
-constexpr int64_t kTileCells = int64_t{1} << 14;
+// Rows that are numbered at once.
+constexpr int64_t kTileRows = 256;
 
 // -0.0 before +0.0, NaN behind everything.
 template <typename T>
@@ -66,50 +67,41 @@ class GroupMaker {
   bool IsPlain() const { return is_plain_; }
   const std::vector<int32_t>& columns() const { return planned_.columns; }
 
-  // Finds the tuples of a block, in rows [begin, end) of it after the other; several blocks at once. `cells`
-  // are all columns of these rows, `codes` have room for those of a block.
-  void BeginBlock(int64_t block) {
+  // Finds the tuples of a block whose columns are numbered; several blocks at once. `joint` is memory.
+  void Look(int64_t block, const NumberedColumns<T>& numbered, JointNumbers* joint) {
     if (IsPlain()) return;
     BlockOfGroup<T>& found = blocks_[static_cast<size_t>(block)];
-    if (planned_.columns.size() == 1)
-      found.values.emplace();
-    else
-      found.tuples.emplace(static_cast<int64_t>(planned_.columns.size()));
-  }
-  void Look(int64_t block, int64_t begin, int64_t end, const T* cells, uint16_t* codes) {
-    if (IsPlain()) return;
-    BlockOfGroup<T>& found = blocks_[static_cast<size_t>(block)];
-    codes += begin - block * kBlockRows;
-    const int64_t stride = matrix_.columns(), rows = end - begin;
-    if (found.values) {
-      found.values->Add(cells + planned_.columns[0], stride, rows, codes);
-      return;
+    const auto rows = static_cast<size_t>(numbered.rows());
+    const std::vector<int32_t>& columns = planned_.columns;
+    const uint16_t* codes = numbered.numbers(columns[0]);
+    if (columns.size() == 1) {
+      found.cells = numbered.cells(columns[0]);
+    } else {
+      joint->Begin(codes, std::ssize(numbered.cells(columns[0])), numbered.rows());
+      for (size_t k = 1; k < columns.size(); ++k)
+        joint->Join(numbered.numbers(columns[k]), std::ssize(numbered.cells(columns[k])));
+      codes = joint->numbers();
+      for (const int32_t row : joint->first_rows())
+        for (const int32_t column : columns)
+          found.cells.push_back(numbered.cells(column)[numbered.numbers(column)[row]]);
     }
-    std::vector<T> tuple(planned_.columns.size());
-    for (int64_t i = 0; i < rows; ++i, cells += stride) {
-      for (size_t k = 0; k < tuple.size(); ++k) tuple[k] = Canonical(cells[planned_.columns[k]]);
-      // A block has fewer rows than a dictionary may have tuples.
-      codes[i] = static_cast<uint16_t>(found.tuples->Add(tuple.data()));
+    found.counts.assign(found.cells.size() / columns.size(), 0);
+    found.runs = CountRuns(codes, rows);
+    if (found.counts.size() == 1) {
+      found.counts[0] = static_cast<int32_t>(rows);
+    } else if (found.counts.size() == 2) {
+      found.counts[1] = static_cast<int32_t>(CountOf(1, codes, rows));
+      found.counts[0] = static_cast<int32_t>(rows) - found.counts[1];
+    } else {
+      // Counts of even rows and of odd ones: an addition waits for the one before it to the same place.
+      std::vector<int32_t> odd(found.counts.size(), 0);
+      for (size_t i = 0; i + 1 < rows; i += 2) {
+        ++found.counts[codes[i]];
+        ++odd[codes[i + 1]];
+      }
+      if (rows % 2 != 0) ++found.counts[codes[rows - 1]];
+      for (size_t i = 0; i < odd.size(); ++i) found.counts[i] += odd[i];
     }
-  }
-  void EndBlock(int64_t block, const uint16_t* codes) {
-    if (IsPlain()) return;
-    BlockOfGroup<T>& found = blocks_[static_cast<size_t>(block)];
-    const auto rows = static_cast<size_t>(std::min(kBlockRows, matrix_.rows() - block * kBlockRows));
-    found.cells = found.values ? found.values->cells() : found.tuples->cells();
-    found.counts.assign(found.cells.size() / planned_.columns.size(), 0);
-    found.values.reset();
-    found.tuples.reset();
-    found.runs = 1;
-    // Counts of even rows and of odd ones: an addition waits for the one before it to the same place.
-    std::vector<int32_t> odd(found.counts.size(), 0);
-    for (size_t i = 0; i + 1 < rows; i += 2) {
-      ++found.counts[codes[i]];
-      ++odd[codes[i + 1]];
-    }
-    if (rows % 2 != 0) ++found.counts[codes[rows - 1]];
-    for (size_t i = 0; i < odd.size(); ++i) found.counts[i] += odd[i];
-    for (size_t i = 1; i < rows; ++i) found.runs += codes[i] != codes[i - 1] ? 1 : 0;
     found.Keep(codes, rows);
   }
 
@@ -403,21 +395,22 @@ Result<ColumnGroups> Compress(const Matrix& matrix, const CompressionPlan& plan,
   std::vector<GroupMaker<T>> makers;
   makers.reserve(plan.groups.size());
   for (const PlannedGroup& group : plan.groups) makers.emplace_back(matrix, group);
-  const int64_t tile_rows = std::clamp<int64_t>(kTileCells / std::max<int64_t>(matrix.columns(), 1), 8, 1024);
-  const auto height = static_cast<size_t>(std::min(kBlockRows, matrix.rows()));
+  std::vector<int32_t> columns;  // Of groups that may have codes.
+  for (const GroupMaker<T>& maker : makers)
+    if (!maker.IsPlain()) columns.insert(columns.end(), maker.columns().begin(), maker.columns().end());
   ParallelFor((matrix.rows() + kBlockRows - 1) / kBlockRows, 1, [&](int64_t begin, int64_t end) {
     DenseRows<T> rows(matrix);
-    std::vector<uint16_t> codes(makers.size() * height);
-    for (int64_t block = begin; block < end && !IsCancelled(context.cancelled); ++block) {
-      for (GroupMaker<T>& maker : makers) maker.BeginBlock(block);
+    NumberedColumns<T> numbered(columns, matrix.columns(), std::min(kBlockRows, matrix.rows()));
+    JointNumbers joint;
+    for (int64_t block = begin; block < end; ++block) {
+      numbered.Begin();
       const int64_t last = std::min(matrix.rows(), (block + 1) * kBlockRows);
-      for (int64_t row = block * kBlockRows; row < last; row += tile_rows) {
-        const int64_t behind = std::min(last, row + tile_rows);
-        const T* const cells = rows.Cells(row, behind);
-        for (size_t g = 0; g < makers.size(); ++g)
-          makers[g].Look(block, row, behind, cells, codes.data() + g * height);
+      for (int64_t row = block * kBlockRows; row < last; row += kTileRows) {
+        if (IsCancelled(context.cancelled)) return;
+        const int64_t behind = std::min(last, row + kTileRows);
+        numbered.Add(rows.Cells(row, behind), behind - row);
       }
-      for (size_t g = 0; g < makers.size(); ++g) makers[g].EndBlock(block, codes.data() + g * height);
+      for (GroupMaker<T>& maker : makers) maker.Look(block, numbered, &joint);
     }
   });
   if (IsCancelled(context.cancelled)) return Cancelled("compress");

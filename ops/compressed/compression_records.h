@@ -50,8 +50,7 @@ std::string ToText(const CompressionRecord& record);
 /// `record->why_not`. `whole_bytes`: of the matrix that these are rows of. `reads`: how often it will be
 /// read, if somebody knows (the operator compress), `of_tuples`: how often of these dictionaries alone would
 /// be read, where sums are exact; it counts where that is all of them. Fills in what the record says of one
-/// call, but its place and time.
-/// kResourceExhausted, Cancelled().
+/// call, but its place and time. Without memory for the groups the matrix stays as it is, too. Cancelled().
 Result<Matrix> CompressedOf(const Matrix& x, int64_t whole_bytes, const Scalar* reads,
                             const KernelContext& context, CompressionRecord* record,
                             const Scalar* of_tuples = nullptr);

@@ -2,6 +2,7 @@
 #include "ops/compressed/distinct.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 
 namespace heddle::ops {
@@ -72,9 +73,23 @@ double Shlosser(const FrequencyOfFrequencies& frequencies, const Sample& s, doub
 }  // namespace
 
 FrequencyOfFrequencies FrequenciesOf(std::span<const int64_t> counts) {
+  // Most values of a sample occur a few times.
+  std::array<int64_t, 64> of_few = {};
+  std::vector<int64_t> many;
+  for (const int64_t count : counts) {
+    if (count < static_cast<int64_t>(of_few.size()))
+      ++of_few[static_cast<size_t>(count)];
+    else
+      many.push_back(count);
+  }
   FrequencyOfFrequencies frequencies;
-  for (const int64_t count : counts)
-    if (count > 0) ++frequencies[count];
+  for (size_t count = 1; count < of_few.size(); ++count)
+    if (of_few[count] > 0) frequencies.emplace_back(count, of_few[count]);
+  std::sort(many.begin(), many.end());
+  for (const int64_t count : many) {
+    if (frequencies.empty() || frequencies.back().first != count) frequencies.emplace_back(count, 0);
+    ++frequencies.back().second;
+  }
   return frequencies;
 }
 
@@ -90,7 +105,7 @@ double EstimateDistinct(const FrequencyOfFrequencies& sample, int64_t rows) {
   } else if (variation < kMuchVariation) {
     FrequencyOfFrequencies rare;
     for (const auto& [occurrences, classes] : sample)
-      if (occurrences <= kFrequentClass) rare[occurrences] = classes;
+      if (occurrences <= kFrequentClass) rare.emplace_back(occurrences, classes);
     const Sample few = Count(rare);
     // Frequent classes have as large a share of the population as of the sample.
     const double rare_rows = population - (all.rows - few.rows) / fraction;

@@ -2,13 +2,14 @@
 #pragma once
 
 #include <cstdint>
-#include <map>
 #include <span>
+#include <utility>
+#include <vector>
 
 namespace heddle::ops {
 
-/// How often values occur in a sample: of each number of occurrences, how many values have it.
-using FrequencyOfFrequencies = std::map<int64_t, int64_t>;
+/// How often values occur in a sample: of each number of occurrences, ascending, how many values have it.
+using FrequencyOfFrequencies = std::vector<std::pair<int64_t, int64_t>>;
 FrequencyOfFrequencies FrequenciesOf(std::span<const int64_t> counts);
 
 /// How many distinct values a population of `rows` has of which a simple random sample without replacement

@@ -6,12 +6,15 @@
 #include <cmath>
 #include <limits>
 #include <queue>
+#include <span>
 #include <utility>
 
 #include "core/hash.h"
+#include "core/values/panels.h"
 #include "ops/base/parallel.h"
 #include "ops/cells/tuple_tables.h"
 #include "ops/compressed/distinct.h"
+#include "ops/compressed/numbered_columns.h"
 #include "ops/compressed/read_cost.h"
 
 namespace heddle::ops {
@@ -31,9 +34,10 @@ constexpr int kPatience = 5;
 // A column, or several, as the sample has them.
 struct Candidate {
   std::vector<int32_t> columns;
-  std::vector<uint32_t> codes;  // Of each sampled row: its tuple, numbered by first occurrence.
-  std::vector<uint32_t> next;   // Of the row behind it.
-  uint32_t zero = 0;            // The code of the tuple of zeros; distinct if there is none.
+  std::vector<uint32_t> codes;    // Of each sampled row: its tuple, numbered by first occurrence.
+  uint32_t tuples = 0;            // How many numbers there are.
+  std::vector<uint64_t> changes;  // A bit for each sampled row: whether the row behind it has another tuple.
+  bool is_zero = false;           // All sampled cells are +0.0.
   PlannedGroup planned;
 };
 
@@ -51,12 +55,6 @@ class Numbers {
     keys_.push_back(key);
     if (keys_.size() * 2 > slots_.size()) Grow();
     return number;
-  }
-  /// kFree where the key has no number.
-  uint32_t Find(uint64_t key) const {
-    size_t slot = SlotOf(key);
-    while (slots_[slot] != kFree && keys_[slots_[slot]] != key) slot = (slot + 1) & (slots_.size() - 1);
-    return slots_[slot];
   }
   uint32_t size() const { return static_cast<uint32_t>(keys_.size()); }
   static constexpr uint32_t kFree = ~uint32_t{0};
@@ -81,10 +79,9 @@ class Pairs {
  public:
   static constexpr uint64_t kFewPairs = uint64_t{1} << 14;
 
-  /// Codes are at most these.
-  Pairs(uint32_t most_first, uint32_t most_second) : width_(uint64_t{most_second} + 1) {
-    if ((uint64_t{most_first} + 1) * width_ <= kFewPairs)
-      table_.assign(static_cast<size_t>((uint64_t{most_first} + 1) * width_), Numbers::kFree);
+  Pairs(const Candidate& first, const Candidate& second) : width_(second.tuples) {
+    if (first.tuples * width_ <= kFewPairs)
+      table_.assign(static_cast<size_t>(first.tuples * width_), Numbers::kFree);
   }
 
   uint32_t CodeOf(uint32_t first, uint32_t second) {
@@ -94,12 +91,51 @@ class Pairs {
     if (code == Numbers::kFree) code = count_++;
     return code;
   }
+  uint32_t size() const { return table_.empty() ? numbers_.size() : count_; }
 
  private:
   uint64_t width_;
   uint32_t count_ = 0;
-  std::vector<uint32_t> table_;
+  std::vector<uint32_t> table_;  // Empty where pairs are many.
   Numbers numbers_;
+};
+
+// How many sampled rows have each pair of codes of two candidates, in any order; in memory that it keeps.
+class PairCounts {
+ public:
+  std::span<const int64_t> Of(const Candidate& a, const Candidate& b) {
+    const uint64_t width = b.tuples;
+    counts_.clear();
+    if (a.tuples * width <= Pairs::kFewPairs) {
+      table_.assign(static_cast<size_t>(a.tuples * width), 0);
+      for (size_t i = 0; i < a.codes.size(); ++i)
+        ++table_[static_cast<size_t>(a.codes[i] * width + b.codes[i])];
+      for (const uint32_t count : table_)
+        if (count > 0) counts_.push_back(count);
+      return counts_;
+    }
+    // Open addressing, of pairs and 1, with places for all rows.
+    slots_.assign(std::bit_ceil(2 * a.codes.size()), {});
+    for (size_t i = 0; i < a.codes.size(); ++i) {
+      const uint64_t key = a.codes[i] * width + b.codes[i] + 1;
+      size_t slot = SpreadHash(key) & (slots_.size() - 1);
+      while (slots_[slot].key != 0 && slots_[slot].key != key) slot = (slot + 1) & (slots_.size() - 1);
+      slots_[slot].key = key;
+      ++slots_[slot].count;
+    }
+    for (const Slot& slot : slots_)
+      if (slot.count > 0) counts_.push_back(slot.count);
+    return counts_;
+  }
+
+ private:
+  struct Slot {
+    uint64_t key = 0;
+    int64_t count = 0;
+  };
+  std::vector<uint32_t> table_;
+  std::vector<Slot> slots_;
+  std::vector<int64_t> counts_;
 };
 
 // The encoding that costs least for what the sample tells of a group.
@@ -114,25 +150,40 @@ class Estimator {
         entries_per_cell_(entries_per_cell) {}
 
   void Estimate(Candidate* candidate) const {
-    std::vector<int64_t> counts;
-    double changes = 0;
-    for (size_t i = 0; i < candidate->codes.size(); ++i) {
-      const uint32_t code = candidate->codes[i];
-      if (code >= counts.size()) counts.resize(code + size_t{1}, 0);
-      ++counts[code];
-      if (candidate->next[i] != code) ++changes;
-    }
-    const auto width = static_cast<double>(candidate->columns.size());
-    PlannedGroup& group = candidate->planned;
-    group.columns = candidate->columns;
+    std::vector<int64_t> counts(candidate->tuples, 0);
+    for (const uint32_t code : candidate->codes) ++counts[code];
+    int64_t changes = 0;
+    for (const uint64_t some : candidate->changes) changes += std::popcount(some);
+    candidate->planned.columns = candidate->columns;
+    Estimate(counts, static_cast<double>(changes), candidate->is_zero, &candidate->planned);
+  }
+
+  // What is saved where both become one group.
+  double Saved(const Candidate& a, const Candidate& b, PairCounts* pair_counts) const {
+    PlannedGroup joined;
+    joined.columns.resize(a.columns.size() + b.columns.size());
+    int64_t changes = 0;
+    for (size_t i = 0; i < a.changes.size(); ++i) changes += std::popcount(a.changes[i] | b.changes[i]);
+    Estimate(pair_counts->Of(a, b), static_cast<double>(changes), a.is_zero && b.is_zero, &joined);
+    return a.planned.cost + b.planned.cost - joined.cost;
+  }
+
+  double PlainBytes(double width) const {
+    // An entry of CSR has a column index of four bytes.
+    return is_sparse_ ? rows_ * width * entries_per_cell_ * (cell_bytes_ + 4) : rows_ * width * cell_bytes_;
+  }
+
+ private:
+  // Of so many columns, by how many sampled rows have each tuple, and how many are followed by another one.
+  void Estimate(std::span<const int64_t> counts, double changes, bool is_zero, PlannedGroup* planned) const {
+    PlannedGroup& group = *planned;
+    const auto width = static_cast<double>(group.columns.size());
     group.tuples = EstimateDistinct(FrequenciesOf(counts), row_count_);
     group.bytes = PlainBytes(width);
     group.cost = std::numeric_limits<double>::max();
     Offer(&group, Encoding::kUncompressed, group.bytes);
-    if (counts.size() == 1) {
-      Offer(&group, candidate->zero == 0 ? Encoding::kEmpty : Encoding::kConstant,
-            candidate->zero == 0 ? 0 : width * cell_bytes_);
-    }
+    if (counts.size() == 1)
+      Offer(&group, is_zero ? Encoding::kEmpty : Encoding::kConstant, is_zero ? 0 : width * cell_bytes_);
     if (group.tuples > static_cast<double>(kMostTuples)) return;
     const double dictionary = group.tuples * width * cell_bytes_;
     const double code_bytes = CodeBits(static_cast<int64_t>(std::ceil(group.tuples))) / 8.0;
@@ -146,12 +197,6 @@ class Estimator {
     Offer(&group, Encoding::kRuns, runs * (code_bytes + sizeof(int64_t)) + dictionary, runs);
   }
 
-  double PlainBytes(double width) const {
-    // An entry of CSR has a column index of four bytes.
-    return is_sparse_ ? rows_ * width * entries_per_cell_ * (cell_bytes_ + 4) : rows_ * width * cell_bytes_;
-  }
-
- private:
   void Offer(PlannedGroup* group, Encoding encoding, double bytes, double exceptions = 0) const {
     const double plain = PlainBytes(static_cast<double>(group->columns.size()));
     const double cost = ReadCost({.encoding = encoding,
@@ -207,29 +252,24 @@ std::vector<uint64_t> SampledBits(const Matrix& matrix, const std::vector<int64_
   return bits;
 }
 
-Candidate Sample(const std::vector<uint64_t>& bits, int64_t columns, int32_t column,
-                 const Estimator& estimator) {
+// Of a column: the bits of each sampled row, followed by those of the row behind it.
+Candidate Sample(std::span<const uint64_t> bits, int32_t column, const Estimator& estimator) {
   Candidate candidate;
   candidate.columns = {column};
   Numbers codes;
-  const size_t rows = bits.size() / static_cast<size_t>(2 * columns);
+  const size_t rows = bits.size() / 2;
   candidate.codes.resize(rows);
-  candidate.next.resize(rows);
-  const uint64_t* cell = bits.data() + column;
-  for (size_t i = 0; i < rows; ++i, cell += 2 * columns) {
-    candidate.codes[i] = codes.Of(*cell);
-    candidate.next[i] = codes.Of(cell[columns]);
+  candidate.changes.resize((rows + 63) / 64, 0);
+  uint64_t any = 0;
+  for (size_t i = 0; i < rows; ++i) {
+    candidate.codes[i] = codes.Of(bits[2 * i]);
+    candidate.changes[i / 64] |= uint64_t{bits[2 * i] != bits[2 * i + 1]} << (i % 64);
+    any |= bits[2 * i];
   }
-  candidate.zero = std::min(codes.Find(0), codes.size());
+  candidate.tuples = codes.size();
+  candidate.is_zero = any == 0;
   estimator.Estimate(&candidate);
   return candidate;
-}
-
-uint32_t MostCode(const Candidate& candidate) {
-  uint32_t most = candidate.zero;
-  for (const std::vector<uint32_t>* codes : {&candidate.codes, &candidate.next})
-    for (const uint32_t code : *codes) most = std::max(most, code);
-  return most;
 }
 
 // The columns of both in one group.
@@ -237,12 +277,12 @@ Candidate Join(const Candidate& a, const Candidate& b, const Estimator& estimato
   Candidate joined;
   joined.columns.resize(a.columns.size() + b.columns.size());
   std::merge(a.columns.begin(), a.columns.end(), b.columns.begin(), b.columns.end(), joined.columns.begin());
-  Pairs pairs(MostCode(a), MostCode(b));
+  Pairs pairs(a, b);
   joined.codes.reserve(a.codes.size());
-  joined.next.reserve(a.codes.size());
   for (size_t i = 0; i < a.codes.size(); ++i) joined.codes.push_back(pairs.CodeOf(a.codes[i], b.codes[i]));
-  for (size_t i = 0; i < a.codes.size(); ++i) joined.next.push_back(pairs.CodeOf(a.next[i], b.next[i]));
-  joined.zero = pairs.CodeOf(a.zero, b.zero);
+  joined.tuples = pairs.size();
+  for (size_t i = 0; i < a.changes.size(); ++i) joined.changes.push_back(a.changes[i] | b.changes[i]);
+  joined.is_zero = a.is_zero && b.is_zero;
   estimator.Estimate(&joined);
   return joined;
 }
@@ -261,16 +301,12 @@ bool NeedsAllBits(const Candidate& a, const Candidate& b) {
     return CodeBits(static_cast<int64_t>(std::ceil(c.planned.tuples)));
   };
   const int32_t bits = bits_of(a) + bits_of(b);
-  Numbers tuples;
+  Pairs tuples(a, b);
   for (size_t i = 0; i < a.codes.size(); ++i) {
-    tuples.Of(uint64_t{a.codes[i]} << 32 | b.codes[i]);
+    tuples.CodeOf(a.codes[i], b.codes[i]);
     if (CodeBits(tuples.size()) >= bits) return true;
   }
   return false;
-}
-
-double Saved(const Candidate& a, const Candidate& b, const Candidate& joined) {
-  return a.planned.cost + b.planned.cost - joined.planned.cost;
 }
 
 // Groups that a join makes no cheaper: what has no codes needs none.
@@ -299,7 +335,7 @@ Status JoinByQueue(std::vector<Candidate>* groups, size_t least, const Estimator
     queue.pop();
     const size_t b = queue.top();
     Candidate joined = Join((*groups)[a], (*groups)[b], estimator);
-    if (Saved((*groups)[a], (*groups)[b], joined) <= 0) {
+    if ((*groups)[a].planned.cost + (*groups)[b].planned.cost - joined.planned.cost <= 0) {
       ++in_vain;  // The cheaper one stays as it is; the other may find a better partner.
       continue;
     }
@@ -340,12 +376,13 @@ Status JoinGreedily(std::vector<Candidate>* groups, const Estimator& estimator,
       for (size_t a = 0; a < b; ++a)
         if (!is_gone[a]) added.push_back({a, b});
     ParallelFor(static_cast<int64_t>(added.size()), 1, [&](int64_t begin, int64_t end) {
+      PairCounts counts;
       for (int64_t i = begin; i < end; ++i) {
         Pair& pair = added[static_cast<size_t>(i)];
         if (IsCancelled(context.cancelled)) return;
         if (is_many && !IsQuick(all[pair.a], all[pair.b])) continue;
         if (NeedsAllBits(all[pair.a], all[pair.b])) continue;
-        pair.saved = Saved(all[pair.a], all[pair.b], Join(all[pair.a], all[pair.b], estimator));
+        pair.saved = estimator.Saved(all[pair.a], all[pair.b], &counts);
       }
     });
     for (const Pair& pair : added)
@@ -422,9 +459,21 @@ Result<CompressionPlan> PlanCompression(const Matrix& matrix, const KernelContex
                             static_cast<double>(matrix.stored()) / static_cast<double>(matrix.cells()));
   const std::vector<uint64_t> bits = SampledBits(matrix, rows);
   std::vector<Candidate> groups(static_cast<size_t>(matrix.columns()));
-  ParallelFor(matrix.columns(), 1, [&](int64_t begin, int64_t end) {
-    for (int64_t j = begin; j < end && !IsCancelled(context.cancelled); ++j)
-      groups[static_cast<size_t>(j)] = Sample(bits, matrix.columns(), static_cast<int32_t>(j), estimator);
+  // Eight columns of a row are in one line of the cache, or two.
+  constexpr int64_t kColumnsAtOnce = 8;
+  const auto height = static_cast<int64_t>(2 * rows.size());
+  ParallelFor(CeilDivide(matrix.columns(), kColumnsAtOnce), 1, [&](int64_t begin, int64_t end) {
+    std::vector<uint64_t> of_columns(static_cast<size_t>(kColumnsAtOnce * height));
+    for (int64_t first = begin * kColumnsAtOnce; first < std::min(end * kColumnsAtOnce, matrix.columns());
+         first += kColumnsAtOnce) {
+      if (IsCancelled(context.cancelled)) return;
+      const int64_t count = std::min(kColumnsAtOnce, matrix.columns() - first);
+      CopyColumns(bits.data() + first, matrix.columns(), height, count, of_columns.data(), height);
+      for (int64_t k = 0; k < count; ++k) {
+        const std::span column(of_columns.data() + k * height, static_cast<size_t>(height));
+        groups[static_cast<size_t>(first + k)] = Sample(column, static_cast<int32_t>(first + k), estimator);
+      }
+    }
   });
   if (IsCancelled(context.cancelled)) return Cancelled("compress");
 

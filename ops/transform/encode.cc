@@ -306,8 +306,8 @@ constexpr StagedForm kApplyStaged = {.stages = kReportingStages,
                                      .applies = IsSized,
                                      .run = RunApplyStage};
 
-// Codes of all columns, and the numbers of the distinct cells of one. Of groups: what becomes a group of a few
-// columns, and the codes of all of them, of which the plan knows nothing where the result is sparse.
+// Codes of all columns, and the numbers of the distinct cells of one. Of groups: what becomes a group of a
+// few columns, and the codes of all of them, of which the plan knows nothing where the result is sparse.
 double EncodeWorkingBytes(const Node& node, std::span<const ValueInfo> inputs) {
   const Shape& target = inputs[kTarget].shape;
   const bool is_sparse = ResultsOf(node)[0].format == Format::kSparse;

@@ -22,7 +22,8 @@ class RowCoding {
  public:
   /// A function of the cells alone. nullptr where groups would save less than a tenth of the file without
   /// them; `stored`: cells that are not +0.0. kResourceExhausted.
-  static Result<std::shared_ptr<const RowCoding>> Choose(CountedCells cells, const Shape& shape, ElementType type, int64_t stored);
+  static Result<std::shared_ptr<const RowCoding>> Choose(CountedCells cells, const Shape& shape,
+                                                         ElementType type, int64_t stored);
   /// Of what header() has returned, for so many columns. Fails as Parse() does.
   static Result<std::shared_ptr<const RowCoding>> Of(std::string_view header, int64_t columns);
   /// Those of the header of a file that says so many columns: kDataLoss for what is no such text.

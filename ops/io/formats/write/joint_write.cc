@@ -11,17 +11,16 @@
 #include "ops/base/held_bytes.h"
 #include "ops/base/kernel.h"
 #include "ops/frame/row_pieces.h"
-#include "ops/io/formats/binary/row_coding.h"
 #include "ops/io/files/joint_files.h"
+#include "ops/io/formats/binary/row_coding.h"
 #include "ops/io/formats/format_table.h"
+#include "ops/io/formats/write/joint_content.h"
 #include "ops/io/formats/write/record_bytes.h"
 #include "ops/io/formats/write/visit_rows.h"
 #include "ops/io/formats/write/write_parts.h"
 
 namespace heddle::ops {
 namespace {
-
-Status Malformed() { return Internal("what a worker has written arrived malformed"); }
 
 // As Spark and Hadoop call them, with an end that tells others what they are.
 std::string NameOfPart(size_t number, const PackedOptions& options) {
@@ -37,69 +36,8 @@ JointFile FileAt(const std::string& path, const std::string& hidden, size_t numb
           .name = options.options.parts == 0 ? std::string() : NameOfPart(number, options)};
 }
 
-ValueInfo InfoOfRows(const ValueInfo& whole, int64_t rows) {
-  ValueInfo info = whole;
-  info.shape.rows = rows;
-  return info;
-}
-
-using CodingOfFile = std::shared_ptr<const RowCoding>;
-
-// The files of a value with what is known of their rows together.
-std::vector<FileContent> FilesOf(const ValueInfo& whole, const WriteOptions& options,
-                                 std::map<uint64_t, RowTotals> totals,
-                                 std::map<uint64_t, CodingOfFile> codings) {
-  const std::vector<int64_t> cuts = CutsOfFiles(whole.shape.rows, options.parts);
-  std::vector<FileContent> files;
-  for (size_t f = 0; f + 1 < cuts.size(); ++f)
-    files.push_back({.info = InfoOfRows(whole, cuts[f + 1] - cuts[f]),
-                     .row_begin = cuts[f],
-                     .totals = totals[f],
-                     .coding = codings[f]});
-  return files;
-}
-
-// What Begin() has told of each file on all ranks, and the hidden name.
-struct ToldTotals {
-  std::map<uint64_t, RowTotals> totals;
-  std::map<size_t, int64_t> counted;  // Bytes of a rank, where they are known.
-  std::string hidden;
-};
-Result<ToldTotals> TotalsIn(std::span<const std::string> for_all, int32_t rank) {
-  ToldTotals told;
-  for (size_t r = 0; r < for_all.size(); ++r) {
-    RecordTaker share(for_all[r]);
-    if (std::string hidden = share.TakeText(); !hidden.empty()) told.hidden = std::move(hidden);
-    while (!share.AtEnd()) {
-      const auto file = share.Take<uint64_t>();
-      told.totals[file].Add(RowTotals::Take(&share));
-      const auto counted = share.Take<int64_t>();
-      if (counted != kUnknown && r == static_cast<size_t>(rank)) told.counted[size_t{file}] = counted;
-    }
-    if (!share.ok()) return Malformed();
-  }
-  return told;
-}
-
-// A fault of the cells, which all ranks have to know: the first one is told, as by one process.
-std::string TextOfFault(const Status& status) {
-  RecordWriter fault;
-  fault.Put(uint64_t{1});
-  fault.Put(status.code());
-  fault.PutText(status.message());
-  for (const std::string& note : status.notes()) fault.PutText(note);
-  return std::move(fault).Take();
-}
-
 ByteSink SinkOf(JointBytes& bytes) {
   return [&bytes](std::string_view piece) { return bytes.Append(piece); };
-}
-
-Status FaultIn(RecordTaker fault) {
-  const auto code = fault.Take<StatusCode>();
-  Status status(code, fault.TakeText());
-  while (!fault.AtEnd()) status = status.WithNote(fault.TakeText());
-  return fault.ok() ? status : Malformed();
 }
 
 }  // namespace
@@ -180,7 +118,7 @@ Result<std::string> JointWrite::ChooseCodings(std::span<const std::string> for_a
     for (size_t r = 0; r < takers.size(); ++r) {
       if (next[r] != number) continue;
       of_file.Add(TakeCells(&takers[r]));
-      if (!takers[r].ok()) return Malformed();
+      if (!takers[r].ok()) return MalformedShare();
       next[r] = takers[r].AtEnd() ? UINT64_MAX : takers[r].Take<uint64_t>();
     }
     HEDDLE_ASSIGN_OR_RETURN(const CodingOfFile coding,
@@ -205,7 +143,7 @@ Status JointWrite::UseTotals(std::span<const std::string> for_all, std::string_v
     if (const std::string header = chosen.TakeText(); !header.empty()) {
       HEDDLE_ASSIGN_OR_RETURN(of_files[file], RowCoding::Of(header, whole_.shape.columns));
     }
-  if (!chosen.ok()) return Malformed();
+  if (!chosen.ok()) return MalformedShare();
   for (FileContent& content : FilesOf(whole_, options_.options, told.totals, of_files)) {
     const int64_t unit = RowsOfUnit(content, options_);
     made_.push_back({std::move(content), unit});
@@ -380,14 +318,14 @@ Result<std::string> JointWrite::Place(const Value& rows, const std::string& kept
       if (r < static_cast<size_t>(rank_)) before[file] += bytes;
       if (r == static_cast<size_t>(rank_)) own[file] = bytes;
     }
-    if (!share.ok()) return Malformed();
+    if (!share.ok()) return MalformedShare();
   }
   RecordTaker made(kept);
   RecordWriter placed;
   placed.PutText(hidden_);
   for (const Share& share : Shares()) {
     const auto rows_made = made.Take<int64_t>();
-    if (!made.ok()) return Malformed();
+    if (!made.ok()) return MalformedShare();
     HEDDLE_ASSIGN_OR_RETURN(
         const std::vector<PlacedBytes> left,
         PlaceShare(share, rows, rows_made, before[uint64_t{share.file}], own[uint64_t{share.file}]));
@@ -408,7 +346,7 @@ Result<std::string> JointWrite::Place(const Value& rows, const std::string& kept
       placed.PutText(edge.bytes);
     }
   }
-  if (!made.ok()) return Malformed();
+  if (!made.ok()) return MalformedShare();
   return std::move(placed).Take();
 }
 
@@ -466,7 +404,7 @@ Status FinishJointWrite(std::span<const std::string> of_all, const ValueInfo& wh
         made.left.push_back({offset, share.TakeText()});
       }
     }
-    if (!share.ok()) return Malformed();
+    if (!share.ok()) return MalformedShare();
   }
   WrittenValue written{.kind = whole.IsFrame() ? Value::Kind::kFrame : Value::Kind::kMatrix,
                        .shape = whole.shape,

@@ -3,12 +3,18 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <cstring>
+#include <limits>
+#include <map>
+#include <random>
 
+#include "core/memory/block_pool.h"
 #include "core/memory/memory_budget.h"
 #include "core/values/column_groups.h"
 #include "ops/base/cpu.h"
 #include "ops/cells/storage.h"
 #include "ops/compressed/compression_records.h"
+#include "ops/compressed/numbered_columns.h"
 #include "ops/fused/fused.h"
 #include "tests/support/frames.h"
 #include "tests/unit/ops/run_operator.h"
@@ -68,6 +74,87 @@ TEST(CompressTest, LeavesWhatDoesNotPay) {
   EXPECT_NE(WhatWasDone().find("as it is: it would take 1.00 of its bytes, and "), std::string::npos);
   EXPECT_EQ(RunOn("compress", *Matrix::Dense(0, 4)).shape(), (Shape{0, 4}));
   EXPECT_EQ(RunOn("compress", *Matrix::Dense(4, 0)).shape(), (Shape{4, 0}));
+}
+
+// Whatever the room: the matrix stays as it is, and the record says so, as explain does.
+TEST(CompressTest, WithoutRoomForGroupsTheMatrixStaysAsItIs) {
+  const Matrix matrix = FewValues();
+  WhatWasDone();
+  MemoryBudget& budget = MemoryBudget::Process();
+  const int64_t limit = budget.limit();
+  int stays = 0, compressed = 0;
+  for (const int64_t room : {int64_t{0}, int64_t{1} << 18, matrix.bytes() / 50, matrix.bytes()}) {
+    BlockPool::Process().Trim();
+    budget.SetLimit(budget.used() + room);
+    CompressionRecord record;
+    Result<Matrix> result = Matrix();
+    const KernelContext context;
+    Arena(2).Execute([&] { result = CompressedOf(matrix, matrix.bytes(), nullptr, context, &record); });
+    budget.SetLimit(limit);
+    ASSERT_TRUE(result.ok()) << result.status().ToString();
+    EXPECT_TRUE(Matrix::SameCells(*result, matrix));
+    result->IsCompressed() ? ++compressed : ++stays;
+    EXPECT_EQ(record.why_not, result->IsCompressed() ? "" : "there is no memory for the groups beside it");
+  }
+  EXPECT_GT(stays, 0);
+  EXPECT_GT(compressed, 0);
+}
+
+// Numbers of the cells of a block, of each column and of several together, are those of first occurrence.
+template <typename T>
+void ExpectNumbersOfFirstOccurrence(int64_t columns, uint64_t different) {
+  constexpr int64_t kRows = 3001;
+  std::mt19937_64 random(static_cast<uint64_t>(columns));
+  const T special[] = {T{-0.0}, T{0}, std::numeric_limits<T>::quiet_NaN(), std::numeric_limits<T>::infinity(),
+                       T{-3}, T{0.5}, T{5000}, T{31}, T{32}};
+  std::vector<T> cells;
+  for (int64_t k = 0; k < kRows * columns; ++k)
+    cells.push_back(k % columns % 3 == 2 ? special[random() % std::size(special)]
+                                         : static_cast<T>(random() % different));
+  std::vector<int32_t> numbered;  // Without the second column.
+  for (int32_t j = 0; j < columns; ++j)
+    if (j != 1) numbered.push_back(j);
+  NumberedColumns<T> block(numbered, columns, kRows);
+  JointNumbers joint;
+  for (int round = 0; round < 2; ++round) {
+    block.Begin();
+    block.Add(cells.data(), 1000);
+    block.Add(cells.data() + 1000 * columns, kRows - 1000);
+    ASSERT_EQ(block.rows(), kRows);
+    std::map<std::vector<uint64_t>, uint16_t> tuples;
+    for (const int32_t j : numbered) {
+      TupleTable<T> table(1);
+      for (int64_t i = 0; i < kRows; ++i) {
+        const T cell = Canonical(cells[static_cast<size_t>(i * columns + j)]);
+        ASSERT_EQ(block.numbers(j)[i], table.Add(&cell)) << "row " << i << " of column " << j;
+      }
+      const size_t bytes = table.cells().size() * sizeof(T);
+      ASSERT_EQ(std::memcmp(block.cells(j).data(), table.cells().data(), bytes), 0);
+      if (j == 0)
+        joint.Begin(block.numbers(j), table.size(), kRows);
+      else
+        joint.Join(block.numbers(j), table.size());
+    }
+    if (numbered.size() < 2) continue;
+    for (int64_t i = 0; i < kRows; ++i) {
+      std::vector<uint64_t> tuple;
+      for (const int32_t j : numbered) tuple.push_back(block.numbers(j)[i]);
+      const auto [found, is_new] = tuples.emplace(tuple, tuples.size());
+      ASSERT_EQ(joint.numbers()[i], found->second) << "row " << i;
+      if (is_new) {
+        ASSERT_EQ(joint.first_rows()[found->second], i);
+      }
+    }
+    EXPECT_EQ(joint.first_rows().size(), tuples.size());
+  }
+}
+TEST(CompressTest, CellsAreNumberedByFirstOccurrence) {
+  for (const int64_t columns : {1, 3, 4, 7, 8, 9, 17})
+    for (const uint64_t different : {2, 32, 40, 2500}) {
+      SCOPED_TRACE(::testing::Message() << columns << " columns of " << different);
+      ExpectNumbersOfFirstOccurrence<double>(columns, different);
+      ExpectNumbersOfFirstOccurrence<float>(columns, different);
+    }
 }
 
 // What the compiler puts in front of a loop has to pay for itself.

@@ -212,9 +212,9 @@ TEST_F(ColumnGroupsFileTest, CountedCellsAreHeldOnce) {
   for (int64_t k = 0; k < matrix.cells(); ++k)
     matrix.mutable_data()[k] = static_cast<double>(k / kColumns * 7 % kDifferent);
   const PiecedValue pieces = {
-      .shape = matrix.shape(), .rows_at_once = 5000, .read = [&](int64_t begin, int64_t end) -> Result<Value> {
-        return Value(matrix.Rows(begin, end));
-      }};
+      .shape = matrix.shape(),
+      .rows_at_once = 5000,
+      .read = [&](int64_t begin, int64_t end) -> Result<Value> { return Value(matrix.Rows(begin, end)); }};
   BlockPool::Process().Trim();
   // The first bytes of the heap are free.
   const std::unique_ptr<char[]> allowance(new char[MemoryBudget::kHeapAllowance]);
@@ -225,26 +225,6 @@ TEST_F(ColumnGroupsFileTest, CountedCellsAreHeldOnce) {
   budget.SetLimit(limit);
   ASSERT_TRUE(status.ok()) << status.ToString();
   EXPECT_NE(Opened("m").coding(), nullptr);
-}
-
-// Rows of a file are read without codes by who does not know these: then a few blocks of codes are there.
-TEST_F(ColumnGroupsFileTest, CellsAreReadWithoutHoldingAllCodes) {
-  Matrix matrix = *Matrix::Dense(1'000'000, 2);
-  for (int64_t k = 0; k < matrix.cells(); ++k)
-    matrix.mutable_data()[k] = k % 2 == 0 ? static_cast<double>(k) / 7 : static_cast<double>(k / 64 % 9);
-  ASSERT_TRUE(Write(matrix, "m", ByGroups()).ok());
-  ASSERT_NE(Opened("m").coding(), nullptr);
-  const ReadOptions options = *ResolveReadOptions(Node(), "m", *files_);
-  const FileSummary summary = *Summarize(options, *files_);
-  BlockPool::Process().Trim();
-  MemoryBudget& budget = MemoryBudget::Process();
-  const int64_t limit = budget.limit();
-  budget.SetLimit(budget.used() + matrix.bytes() + (int64_t{7} << 20));  // All codes and cells: half more.
-  const Result<Matrix> rows = ReadRows(options, summary, 0, matrix.rows(), *files_);
-  budget.SetLimit(limit);
-  ASSERT_TRUE(rows.ok()) << rows.status().ToString();
-  EXPECT_TRUE(rows->IsDense());
-  ExpectSameBits(*rows, matrix);
 }
 
 // A dictionary in which most cells stand once saves little, and who reads the file would look all of it up.

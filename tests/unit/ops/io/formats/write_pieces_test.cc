@@ -194,6 +194,28 @@ TEST_F(WritePiecesTest, TotalsThatAreWrongAreAnErrorAndNotWrittenOnceMore) {
   EXPECT_EQ(status.message(), "write: the rows of 'out' are others than those that were counted");
 }
 
+// Rows of a file are read without codes by who does not know these: then a few blocks of codes are there.
+TEST_F(WritePiecesTest, CellsAreReadWithoutHoldingAllCodes) {
+  Matrix matrix = *Matrix::Dense(1'000'000, 2);
+  for (int64_t k = 0; k < matrix.cells(); ++k)
+    matrix.mutable_data()[k] = k % 2 == 0 ? static_cast<double>(k) / 7 : static_cast<double>(k / 64 % 9);
+  WriteOptions by_groups = {.format = FileFormat::kBinary};
+  by_groups.by_groups = true;
+  ASSERT_TRUE(Write(matrix, "m", by_groups).ok());
+  const ReadOptions options = *ResolveReadOptions(Node(), "m", *files_);
+  const FileSummary summary = *Summarize(options, *files_);
+  ASSERT_NE(summary.column_groups, "");
+  BlockPool::Process().Trim();
+  MemoryBudget& budget = MemoryBudget::Process();
+  const int64_t limit = budget.limit();
+  budget.SetLimit(budget.used() + matrix.bytes() + (int64_t{7} << 20));  // All codes and cells: half more.
+  const Result<Matrix> rows = ReadRows(options, summary, 0, matrix.rows(), *files_);
+  budget.SetLimit(limit);
+  ASSERT_TRUE(rows.ok()) << rows.status().ToString();
+  EXPECT_TRUE(rows->IsDense());
+  EXPECT_TRUE(Matrix::SameCells(*rows, matrix));
+}
+
 // What writes a file anew reads no more of it at a time than is counted for a write.
 TEST_F(WritePiecesTest, AFileThatIsWrittenAgainIsReadAMegabyteAtATime) {
   constexpr int64_t kRows = 400'000, kColumns = 10;
