@@ -205,6 +205,9 @@ TEST_F(OperatorsOnDeviceTest, ProductsOfManyTerms) {
 TEST_F(OperatorsOnDeviceTest, ProductsOfSmallNumbers) {
   for (const double factor : {0x1p-530, 0x1p-537})
     ExpectSameProduct(Scaled(Cells(9, 40, 1), factor), Scaled(Cells(40, 10, 2), factor), false);
+  // Chains that end in -0.0, of whole steps of terms, and such leaves.
+  ExpectSameProduct(*FilledMatrix(9, 48, 1e-200), *FilledMatrix(48, 10, -1e-200), false);
+  ExpectSameProduct(*FilledMatrix(128, 9, 1e-200), *FilledMatrix(128, 10, -1e-200), true);
   for (const double factor : {0x1p-66, 0x1p-75}) {
     const Matrix x = OfType(Scaled(Cells(9, 40, 1), factor), ElementType::kFloat32);
     const Matrix y = OfType(Scaled(Cells(40, 10, 2), factor), ElementType::kFloat32);
