@@ -2,6 +2,7 @@
 #include "ops/device/operators/product.h"
 
 #include <algorithm>
+#include <bit>
 #include <string>
 #include <utility>
 #include <vector>
@@ -29,7 +30,9 @@ class ProductLaunches {
         tile_(limits.is_in_local_memory ? kTileInLocalMemory
                                         : TileOfVectors(product.type == ElementType::kFloat32)),
         source_(OverCells(product.type,
-                          limits.is_in_local_memory ? kProductInLocalMemory : kProductOfVectors)),
+                          std::string(kTreeOfLeaves) + std::string(limits.is_in_local_memory
+                                                                       ? kProductInLocalMemory
+                                                                       : kProductOfVectors))),
         leaf_source_(OverCells(product.type, kLeavesOfProducts)) {}
 
   int64_t cells() const { return product_.m * product_.n; }
@@ -40,14 +43,15 @@ class ProductLaunches {
     if (product_.type == ElementType::kFloat32 && product_.terms > kTermsOfStep) {
       HEDDLE_ASSIGN_OR_RETURN(sums, commands_.device().Allocate(cells() * 8));
     }
-    return Launch(0, 1, sums, out);
+    return Launch(0, 1, 1, sums, out);
   }
 
   /// The payload of the node over leaves [begin, end), in memory of its own.
   Result<std::shared_ptr<DeviceMemory>> Node(int64_t begin, int64_t end) {
-    const int64_t count = end - begin;
-    if (count > 1 && count * cells() * 8 > limits_.payload_bytes) {
-      const int64_t middle = begin + FloorPowerOfTwo(count - 1);
+    const int64_t run = RunOf(end - begin), runs = CeilDivide(end - begin, run), levels = LevelsOf(run);
+    const int64_t arrays = runs * (levels + (runs > 1 ? 1 : 0));
+    if (runs > 1 && arrays * cells() * 8 > limits_.payload_bytes) {
+      const int64_t middle = begin + FloorPowerOfTwo(end - begin - 1);
       HEDDLE_ASSIGN_OR_RETURN(const std::shared_ptr<DeviceMemory> left, Node(begin, middle));
       HEDDLE_ASSIGN_OR_RETURN(const std::shared_ptr<DeviceMemory> right, Node(middle, end));
       HEDDLE_RETURN_IF_ERROR(commands_.Launch(leaf_source_, "heddle_add",
@@ -57,18 +61,17 @@ class ProductLaunches {
     }
     HEDDLE_ASSIGN_OR_RETURN(const std::shared_ptr<DeviceMemory> root,
                             commands_.device().Allocate(cells() * 8));
-    if (count == 1) {
-      HEDDLE_RETURN_IF_ERROR(Launch(begin, 1, root, nullptr));
-    } else {
-      // The queue does one thing after the other, so that all nodes share the memory of their leaves.
-      if (payloads_ == nullptr || payloads_->bytes() < count * cells() * 8) {
-        HEDDLE_ASSIGN_OR_RETURN(payloads_, commands_.device().Allocate(count * cells() * 8));
-      }
-      HEDDLE_RETURN_IF_ERROR(Launch(begin, count, payloads_, nullptr));
-      HEDDLE_RETURN_IF_ERROR(commands_.Launch(leaf_source_, "heddle_join",
-                                              std::vector<DeviceArgument>{count, cells(), payloads_, root},
-                                              commands_.ShapeOfCells(cells())));
+    // The queue does one thing after the other, so that all nodes share the memory of their leaves.
+    HEDDLE_RETURN_IF_ERROR(Reserve(runs * levels, &nodes_));
+    if (runs == 1) {
+      HEDDLE_RETURN_IF_ERROR(Launch(begin, end, run, root, nullptr));
+      return root;
     }
+    HEDDLE_RETURN_IF_ERROR(Reserve(runs, &payloads_));
+    HEDDLE_RETURN_IF_ERROR(Launch(begin, end, run, payloads_, nullptr));
+    HEDDLE_RETURN_IF_ERROR(commands_.Launch(leaf_source_, "heddle_join",
+                                            std::vector<DeviceArgument>{runs, cells(), payloads_, root},
+                                            commands_.ShapeOfCells(cells())));
     return root;
   }
 
@@ -92,28 +95,49 @@ class ProductLaunches {
   }
 
  private:
-  // Leaves [leaf, leaf + leaves), to `out` as cells of the result, or, where it is nullptr, to `sums`.
-  Status Launch(int64_t leaf, int64_t leaves, const std::shared_ptr<DeviceMemory>& sums,
+  int64_t TilesOfLeaf() const {
+    return CeilDivide(product_.m, tile_.rows) * CeilDivide(product_.n, tile_.columns);
+  }
+  int64_t WorkOfTerm() const { return 2 * tile_.rows * tile_.columns; }
+
+  // How many of so many leaves a group computes one after the other, which writes fewer payloads: a power of
+  // two or all, so that the device is busy and launches are short.
+  int64_t RunOf(int64_t leaves) const {
+    const int64_t of_tiles = leaves * TilesOfLeaf() / limits_.least_tiles;
+    const int64_t of_time = limits_.work_of_launch / (WorkOfTerm() * product_.height * limits_.least_tiles);
+    const int64_t most = std::max<int64_t>(1, std::min(of_tiles, of_time));
+    return most >= leaves ? leaves : FloorPowerOfTwo(most);
+  }
+  static int64_t LevelsOf(int64_t run) { return std::bit_width(static_cast<uint64_t>(run - 1)); }
+
+  Status Reserve(int64_t arrays, std::shared_ptr<DeviceMemory>* memory) {
+    if (*memory != nullptr && (*memory)->bytes() >= arrays * cells() * 8) return OkStatus();
+    HEDDLE_ASSIGN_OR_RETURN(*memory, commands_.device().Allocate(arrays * cells() * 8));
+    return OkStatus();
+  }
+
+  // Leaves [begin, end), in runs, to `out` as cells of the result, or, where it is nullptr, to `sums`.
+  Status Launch(int64_t begin_leaf, int64_t end_leaf, int64_t run, const std::shared_ptr<DeviceMemory>& sums,
                 const std::shared_ptr<DeviceMemory>& out) {
-    const int64_t first_term = leaf * product_.height;
-    const int64_t height = std::min(product_.height, product_.terms - first_term);
-    const int64_t tiles =
-        leaves * CeilDivide(product_.m, tile_.rows) * CeilDivide(product_.n, tile_.columns);
-    const int64_t work_of_term = 2 * tile_.rows * tile_.columns, most = std::max<int64_t>(height, 1);
+    const int64_t first_term = begin_leaf * product_.height;
+    const int64_t terms = std::min(product_.terms, end_leaf * product_.height) - first_term;
+    const int64_t most = std::max<int64_t>(1, std::min(product_.height, terms));
+    const int64_t tiles = CeilDivide(end_leaf - begin_leaf, run) * TilesOfLeaf();
     const int64_t least = std::min(tiles, limits_.least_tiles);
-    const int64_t tiles_at_once = std::clamp(limits_.work_of_launch / (work_of_term * most), least, tiles);
-    const int64_t fitting = limits_.work_of_launch / (work_of_term * tiles_at_once);
+    const int64_t tiles_at_once =
+        std::clamp(limits_.work_of_launch / (WorkOfTerm() * most * run), least, tiles);
+    const int64_t fitting = limits_.work_of_launch / (WorkOfTerm() * tiles_at_once);
     const int64_t terms_at_once =
-        fitting >= most ? most : std::max(kTermsOfStep, fitting / kTermsOfStep * kTermsOfStep);
+        run > 1 || fitting >= most ? most : std::max(kTermsOfStep, fitting / kTermsOfStep * kTermsOfStep);
     for (int64_t tile = 0; tile < tiles; tile += tiles_at_once)
       for (int64_t term = 0; term < most; term += terms_at_once) {
         const int64_t end = std::min(most, term + terms_at_once), is_symmetric = product_.is_symmetric;
         const int64_t is_last = out != nullptr && end == most;
         const std::vector<DeviceArgument> arguments = {
-            product_.m, product_.n, product_.terms - first_term, product_.height, tile, is_symmetric, term,
-            end, product_.a.memory, product_.a.first_cell + first_term * product_.a_column, product_.a_row,
+            product_.m, product_.n, terms, product_.height, run, tile, is_symmetric, term, end,
+            product_.a.memory, product_.a.first_cell + first_term * product_.a_column, product_.a_row,
             product_.a_column, product_.b.memory, product_.b.first_cell + first_term * product_.n, product_.n,
-            sums, out != nullptr ? out : sums, is_last};
+            sums, run > 1 ? nodes_ : sums, LevelsOf(run), out != nullptr ? out : sums, is_last};
         HEDDLE_RETURN_IF_ERROR(
             commands_.LaunchNext(source_, "heddle_product", arguments,
                                  {std::min(tiles_at_once, tiles - tile), tile_.group_size}));
@@ -126,7 +150,8 @@ class ProductLaunches {
   const ProductLimits& limits_;
   const ProductTile tile_;
   const std::string source_, leaf_source_;
-  std::shared_ptr<DeviceMemory> payloads_;
+  std::shared_ptr<DeviceMemory> payloads_;  // Of runs.
+  std::shared_ptr<DeviceMemory> nodes_;     // Of runs of several leaves: those that wait for others.
 };
 
 }  // namespace

@@ -12,13 +12,23 @@ struct ProductTile {
   int64_t rows, columns, group_size, local_bytes;
 };
 
-/// `heddle_product` computes tiles of C = A B: for leaf l the sums over its terms [begin, end), which follow
-/// those in `sums` where begin is not 0. Term k of leaf l is term l * height + k of A and B.
+/// What stands in front of both kernels. LEAVES: of all terms. TREE joins the leaf of a run, which is in
+/// `held`, with the nodes that it completes: of each level one waits for the next in `nodes`. After the last
+/// leaf `held` has the root of the run. JOIN(level), the kernel's, adds `held` to the node of a level, and
+/// KEEP(level) lets it wait there; OF_NODE is the place of a cell.
+extern const std::string_view kTreeOfLeaves;
+
+/// `heddle_product` computes tiles of C = A B. Runs of `run` leaves are trees of their own: a group computes
+/// a tile of one leaf after the other and joins them. Of each leaf it takes terms [begin, end), which follow
+/// those in `sums` where begin is not 0 (of runs of one leaf). Term k of leaf l is term l * height + k of A
+/// and B.
 ///
-/// Arguments: m, n, terms (of all leaves), height, first_tile, is_symmetric, begin, end; a, first_a, a_row,
-/// a_column; b, first_b, b_row; sums, out, is_last. Where is_last is not 0, the launch has the last terms,
-/// and cells go to `out` as those of the result; else `sums` has one m x n array of doubles for each leaf. Of
-/// doubles both may be the same memory. Tiles below the diagonal of a symmetric result are left out.
+/// Arguments: m, n, terms (of all leaves), height, run, first_tile, is_symmetric, begin, end; a, first_a,
+/// a_row, a_column; b, first_b, b_row; sums; nodes, levels; out, is_last. Where is_last is not 0, the launch
+/// has the last terms of the only run, and cells go to `out` as those of the result; else `sums` has one
+/// m x n array of doubles for each run. Of doubles both may be the same memory. `nodes` has `levels` such
+/// arrays for each run of several leaves: as many as run - 1 has binary digits. Tiles below the diagonal of a
+/// symmetric result are left out.
 ///
 /// A group takes sixteen terms at a time to local memory, of 128 rows of A and 64 columns of B, and each of
 /// its 256 work-items has 8 x 4 cells in registers: for GPUs.

@@ -135,16 +135,24 @@ class OperatorsOnDeviceTest : public ::testing::Test {
                                    .b = PlaceOf(right),
                                    .is_symmetric = is_symmetric};
     ProductLimits limits = ProductLimits::Of(device_->description());
-    for (const bool is_local : {false, true})
-      for (const bool is_at_once : {true, false}) {
+    struct Mode {
+      const char* name;
+      int64_t work_of_launch, least_tiles, payload_bytes;
+    };
+    // Leaves by groups of their own, all by one, two or four by one; few tiles, terms and leaves at a time.
+    for (const Mode& mode : {Mode{"by leaves", int64_t{1} << 40, 1000, 1 << 20},
+                             Mode{"in one run", int64_t{1} << 40, 1, 1 << 20},
+                             Mode{"in runs", int64_t{1} << 40, 2, 1 << 20},
+                             Mode{"in many launches", 1, 2, 2 * 8 * m * y.columns()}})
+      for (const bool is_local : {false, true}) {
         if (is_local && !in_local_memory) continue;
-        SCOPED_TRACE(fmt::format("{} and {}, {}{}{}{}", x.shape(), y.shape(), Name(x.element_type()),
+        SCOPED_TRACE(fmt::format("{} and {}, {}{}{}, {}", x.shape(), y.shape(), Name(x.element_type()),
                                  is_transposed ? ", transposed" : "", is_local ? ", in local memory" : "",
-                                 is_at_once ? "" : ", in many launches"));
+                                 mode.name));
         limits.is_in_local_memory = is_local;
-        limits.work_of_launch = is_at_once ? int64_t{1} << 40 : 1;
-        limits.least_tiles = is_at_once ? 1000 : 2;
-        limits.payload_bytes = is_at_once ? 1 << 20 : 2 * 8 * m * y.columns();
+        limits.work_of_launch = mode.work_of_launch;
+        limits.least_tiles = mode.least_tiles;
+        limits.payload_bytes = mode.payload_bytes;
         DeviceCommands commands(*device_, *queue_, nullptr);
         const Result<std::shared_ptr<const CellsOnDevice>> cells = Multiply(commands, product, limits);
         ASSERT_TRUE(cells.ok()) << cells.status().ToString();
@@ -178,7 +186,7 @@ TEST_F(OperatorsOnDeviceTest, Products) {
 TEST_F(OperatorsOnDeviceTest, TransposedProducts) {
   for (const ElementType type : kTypes)
     for (const Sizes& s : {Sizes{1, 1, 9}, Sizes{3, 63, 25}, Sizes{25, 64, 24}, Sizes{9, 65, 65},
-                           Sizes{66, 200, 12}, Sizes{130, 450, 10}, Sizes{9, 0, 9}}) {
+                           Sizes{66, 200, 12}, Sizes{130, 450, 10}, Sizes{10, 700, 9}, Sizes{9, 0, 9}}) {
       const Matrix x = OfType(Cells(s.terms, s.m, 1, s.m > 60), type);
       ExpectSameProduct(x, OfType(Cells(s.terms, s.n, 2), type), true);
       if (s.m > 8) ExpectSameProduct(x, x, true, true);
@@ -197,6 +205,9 @@ TEST_F(OperatorsOnDeviceTest, ProductsOfManyTerms) {
 TEST_F(OperatorsOnDeviceTest, ProductsOfSmallNumbers) {
   for (const double factor : {0x1p-530, 0x1p-537})
     ExpectSameProduct(Scaled(Cells(9, 40, 1), factor), Scaled(Cells(40, 10, 2), factor), false);
+  // Chains that end in -0.0, of whole steps of terms, and such leaves.
+  ExpectSameProduct(*FilledMatrix(9, 48, 1e-200), *FilledMatrix(48, 10, -1e-200), false);
+  ExpectSameProduct(*FilledMatrix(128, 9, 1e-200), *FilledMatrix(128, 10, -1e-200), true);
   for (const double factor : {0x1p-66, 0x1p-75}) {
     const Matrix x = OfType(Scaled(Cells(9, 40, 1), factor), ElementType::kFloat32);
     const Matrix y = OfType(Scaled(Cells(40, 10, 2), factor), ElementType::kFloat32);
