@@ -9,8 +9,8 @@
 #include <string>
 #include <vector>
 
+#include "bench/base/expression.h"
 #include "bench/base/probe.h"
-#include "bench/expression.h"
 #include "bench/matrices/random_matrices.h"
 #include "ops/cells/storage.h"
 #include "ops/device/opencl/opencl_devices.h"
