@@ -5,8 +5,8 @@
 #include <cstdio>
 #include <cstdlib>
 
+#include "bench/base/expression.h"
 #include "bench/base/probe.h"
-#include "bench/expression.h"
 #include "bench/matrices/random_matrices.h"
 #include "ops/elementwise/single_precision.h"
 

@@ -5,7 +5,7 @@
 #include <cmath>
 #include <string>
 
-#include "bench/expression.h"
+#include "bench/base/expression.h"
 #include "bench/fusion_row.h"
 #include "bench/fusion_shapes.h"
 #include "bench/hand/fusion.h"

@@ -6,8 +6,8 @@
 #include <cstdio>
 #include <cstdlib>
 
+#include "bench/base/expression.h"
 #include "bench/base/probe.h"
-#include "bench/expression.h"
 #include "bench/hand/fusion.h"
 #include "bench/matrices/random_matrices.h"
 #include "ops/elementwise/single_precision.h"

@@ -13,8 +13,8 @@
 #include <map>
 #include <thread>
 
+#include "bench/base/expression.h"
 #include "bench/base/probe.h"
-#include "bench/expression.h"
 #include "bench/matrices/random_matrices.h"
 #include "core/environment/descriptor.h"
 #include "ops/base/parallel.h"

@@ -9,9 +9,9 @@
 #include <string>
 #include <vector>
 
+#include "bench/base/expression.h"
 #include "bench/base/probe.h"
 #include "bench/blas.h"
-#include "bench/expression.h"
 #include "bench/matrices/random_matrices.h"
 #include "ops/elementwise/single_precision.h"
 

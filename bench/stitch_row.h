@@ -8,7 +8,7 @@
 
 #include "bench/attempts.h"
 #include "bench/base/options.h"
-#include "bench/expression.h"
+#include "bench/base/expression.h"
 #include "core/values/value.h"
 
 namespace heddle::bench {

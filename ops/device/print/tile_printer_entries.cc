@@ -122,29 +122,28 @@ void TilePrinter::PrintMultiplyEntries(const Step& step) {
     return Line(3, "}");
   }
   // Eight lanes of each cell.
-  for (int64_t c = 0; c < k; ++c) {
-    const std::string column_of_right = std::to_string(c);
-    BeginRuns("n");
-    if (!is_alone_)
-      Line(4, fmt::format("const int is_mine_row = w < n, last = min(base + {}, n);",
-                          limits_.group_size / kLanes));
-    Line(4, is_alone_ ? "double acc[8]; for (int k = 0; k < 8; ++k) acc[k] = 0.0;" : "double acc = 0.0;");
-    Line(4, "{");
-    BeginEntries(input, "w", "base", "last");
-    const std::string mine = is_alone_ ? "is_mine" : fmt::format("is_mine && ({} & 7) == lane", column);
-    Line(5, fmt::format("const double x = {} ? {} : 0.0;", mine, value));
-    Line(5, fmt::format("if (x != 0.0) {0} = fma(x, {1}, {0});",
-                        is_alone_ ? fmt::format("acc[{} & 7]", column) : "acc",
-                        right.Load(column, column_of_right)));
-    Line(4, "} }");
-    if (is_alone_) Line(4, "const double8 joined = vload8(0, acc);");
-    ShareLanes("acc");
-    Line(4, is_alone_ ? "{" : "if (lane == 0 && is_mine_row) {");
-    const std::string joined = PrintJoinedLanes(simd::Fold::kAdd, is_alone_ ? "joined" : "acc");
-    Line(5, fmt::format("{} = {} + 0.0;", to.At("w", column_of_right), joined));
-    Line(4, "}");
-    EndRuns();
-  }
+  const std::string i = k == 1 ? "w" : fmt::format("(w / {})", k),
+                    c = k == 1 ? "0" : fmt::format("w % {}", k);
+  BeginRuns(fmt::format("n * {}", k));
+  if (!is_alone_)
+    Line(4, fmt::format(
+                "const int is_mine_row = is_mine, first = base / {0}, last = min((base + {1}) / {0} + 1, n);",
+                k, limits_.group_size / kLanes));
+  Line(4, is_alone_ ? "double acc[8]; for (int k = 0; k < 8; ++k) acc[k] = 0.0;" : "double acc = 0.0;");
+  Line(4, "{");
+  BeginEntries(input, i, "first", "last");
+  const std::string mine = is_alone_ ? "is_mine" : fmt::format("is_mine && ({} & 7) == lane", column);
+  Line(5, fmt::format("const double x = {} ? {} : 0.0;", mine, value));
+  Line(5, fmt::format("if (x != 0.0) {0} = fma(x, {1}, {0});",
+                      is_alone_ ? fmt::format("acc[{} & 7]", column) : "acc", right.Load(column, c)));
+  Line(4, "} }");
+  if (is_alone_) Line(4, "const double8 joined = vload8(0, acc);");
+  ShareLanes("acc");
+  Line(4, is_alone_ ? "{" : "if (lane == 0 && is_mine_row) {");
+  const std::string joined = PrintJoinedLanes(simd::Fold::kAdd, is_alone_ ? "joined" : "acc");
+  Line(5, fmt::format("{} = {} + 0.0;", to.At(i, c), joined));
+  Line(4, "}");
+  EndRuns();
 }
 
 // t(X) %*% Y: row after row, since rows that have entries in one column add to the same sums.

