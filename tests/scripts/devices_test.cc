@@ -158,7 +158,8 @@ Finished Report(std::vector<std::string> words, const std::string& vendors = "/e
                                           HEDDLE_SOURCE_DIR "/deploy/device", "--no-build", "--build", build,
                                           "--out", "-"};
   words.insert(words.begin(), first.begin(), first.end());
-  return testing_support::RunProcess(words, testing_support::TemporaryFolder().path());
+  // It says nothing until it is through.
+  return testing_support::RunProcess(words, testing_support::TemporaryFolder().path(), /*timeout_s=*/240);
 }
 
 TEST(DeviceReportTest, TellsWhatIsTheSameAndWhatIsNot) {
