@@ -4,6 +4,8 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
+#include <chrono>
+#include <functional>
 #include <set>
 #include <thread>
 
@@ -24,6 +26,16 @@ using testing_support::DeviceTroubles;
 using testing_support::WrappedDevice;
 
 constexpr int64_t kRows = 3000, kColumns = 5;
+
+// Those of the catalog; what an operator of the test's does before them.
+class Kernels : public ops::KernelSource {
+ public:
+  Status Run(const ops::KernelCall& call, std::span<Value> results) const override {
+    if (call.node.op == "t" && before_t) before_t();
+    return ops::CatalogKernels().Run(call, results);
+  }
+  std::function<void()> before_t;
+};
 
 // One for all tests: what it has compiled stays.
 WrappedDevice* Wrapped() {
@@ -50,7 +62,7 @@ class DeviceRunsTest : public testing::Test {
     context_.devices = Wrapped();
     MakeRuntime();
   }
-  void MakeRuntime() { runtime_ = Runtime::Create(options_, ops::CatalogKernels(), context_, nullptr); }
+  void MakeRuntime() { runtime_ = Runtime::Create(options_, kernels_, context_, nullptr); }
   DeviceTroubles& troubles() { return Wrapped()->troubles(); }
 
   // y = exp(X) and z = y * y + X stay there, and rowSums looks at flags; the host joins the leaves of
@@ -94,6 +106,7 @@ class DeviceRunsTest : public testing::Test {
 
   const Matrix x_ = Cells();
   RuntimeOptions options_{.threads = 2};
+  Kernels kernels_;
   ops::KernelContext context_;
   std::unique_ptr<Runtime> runtime_;
   uint32_t run_ = 0;
@@ -127,6 +140,32 @@ TEST_F(DeviceRunsTest, OperatorsBehindEachOtherAreQueued) {
     EXPECT_EQ(Wrapped()->waits() - waits, 1);
   }
   EXPECT_EQ(callbacks[0], callbacks[1]);
+}
+
+// The device does not answer until the processor has computed t(X): no thread of the run waits for it.
+TEST_F(DeviceRunsTest, NobodyWaitsForTheDevice) {
+  GraphUnderTest g;
+  const ValueInfo like_x = MatrixOf(kRows, kColumns);
+  const NodeId x = g.Variable("X", like_x);
+  g.Assign("t", g.Op("t", {x}, MatrixOf(kColumns, kRows)));
+  g.Assign("y", g.Op("exp", {x}, like_x));
+  std::atomic<bool> has_t = false;
+  kernels_.before_t = [&] { has_t = true; };
+  troubles().Close();
+  bool went_on = false;
+  std::thread device([&] {
+    // A copy to the device has been queued. The deadline only turns a hang into a failure.
+    const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(60);
+    while (!went_on && std::chrono::steady_clock::now() < end) {
+      went_on = troubles().waiting() > 0 && has_t.load();
+      std::this_thread::yield();
+    }
+    troubles().Open();
+  });
+  const Result<RunResult> result = runtime_->Run(PlanOf(true, g.graph), ++run_, {{"X", Value(x_)}});
+  device.join();
+  EXPECT_TRUE(result.ok()) << result.status().ToString();
+  EXPECT_TRUE(went_on);
 }
 
 // Memory that commands read and write goes when they are done, not when the run is cancelled.
