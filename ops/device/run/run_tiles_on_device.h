@@ -22,10 +22,10 @@ class DeviceTiles : public std::enable_shared_from_this<DeviceTiles> {
   static Result<std::shared_ptr<const DeviceTiles>> Make(std::shared_ptr<const TileProgram> program,
                                                          ComputeDevice& device);
 
-  /// Queues what computes the operator of the call as RunTiles does, to the bit. Matrices among the inputs are
-  /// in the memory of the device or are copied there; results with a row for each row of the driver are there
-  /// afterwards, reductions are finished by the host. QueuedCall::Finish is kUnimplemented where a sum has
-  /// come out infinite or NaN: the host adds those again in a wider range, with the rows at hand.
+  /// Queues what computes the operator of the call as RunTiles does, to the bit. Matrices among the inputs
+  /// are in the memory of the device or are copied there; results with a row for each row of the driver are
+  /// there afterwards, reductions are finished by the host. QueuedCall::Finish is kUnimplemented where a sum
+  /// has come out infinite or NaN: the host adds those again in a wider range, with the rows at hand.
   Result<std::unique_ptr<QueuedCall>> Queue(const KernelCall& call, DeviceQueue& queue,
                                             std::span<Value> results) const;
 
