@@ -59,8 +59,6 @@ std::string OverBits(ElementType type, std::string_view text) {
 
 Status DeviceCommands::Launch(const std::string& source, const std::string& name,
                               std::span<const DeviceArgument> arguments, const LaunchShape& shape) {
-  if (shape.group_size > description().most_group_size)
-    return Unimplemented("on a device: {}", name);
   HEDDLE_ASSIGN_OR_RETURN(const std::shared_ptr<DeviceKernel> kernel, KernelOf(device_, source, name));
   return queue_.Launch(kernel, arguments, shape);
 }

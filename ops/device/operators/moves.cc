@@ -44,6 +44,8 @@ void heddle_transpose(const long rows, const long columns, __global const CELL* 
 }
 )";
 
+constexpr int64_t kItemsOfSquare = 256;
+
 // A result in the memory of the device, and the commands that fill it.
 class Moves {
  public:
@@ -79,7 +81,8 @@ class Moves {
     const std::vector<DeviceArgument> arguments = {x.rows(), x.columns(), place.memory, place.first_cell,
                                                    result_->memory()};
     const int64_t squares = CeilDivide(x.rows(), 16) * CeilDivide(x.columns(), 16);
-    return commands_.Launch(OverBits(type_, kMoves), "heddle_transpose", arguments, {squares, 256});
+    return commands_.Launch(OverBits(type_, kMoves), "heddle_transpose", arguments,
+                            {squares, kItemsOfSquare});
   }
 
   std::optional<Value> Result() { return Value(Matrix::OfDeviceCells(result_)); }
@@ -113,6 +116,7 @@ bool AreAlike(const KernelCall& call, bool columns) {
 
 Result<std::optional<Value>> TransposeOnDevice(const KernelCall& call, DeviceQueue& queue) {
   const Matrix& x = call.inputs[0]->matrix();
+  if (DeviceOf(x).description().most_group_size < kItemsOfSquare) return std::optional<Value>();
   Moves moves(call, queue);
   HEDDLE_RETURN_IF_ERROR(moves.Make({x.columns(), x.rows()}));
   HEDDLE_RETURN_IF_ERROR(x.rows() == 1 || x.columns() == 1 ? moves.Copy(x, 0, x.cells(), 0)
