@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "bench/devices.h"
+#include "bench/devices/devices.h"
 
 #include <algorithm>
 #include <cstdio>
@@ -20,8 +20,8 @@ namespace {
 
 constexpr int kLeastRounds = 5;
 
-// Milliseconds of a call, and of all threads of the process meanwhile: on a machine with other work the latter
-// tell more of two that run on the processor, as a device of POCL does.
+// Milliseconds of a call, and of all threads of the process meanwhile: on a machine with other work the
+// latter tell more of two that run on the processor, as a device of POCL does.
 struct Times {
   double wall = 1e300, processor = 1e300;
 };
