@@ -9,7 +9,7 @@
 #include "bench/compression.h"
 #include "bench/control.h"
 #include "bench/convolution.h"
-#include "bench/devices/devices.h"
+#include "bench/devices.h"
 #include "bench/distributed.h"
 #include "bench/files.h"
 #include "bench/fusion.h"

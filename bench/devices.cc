@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "bench/devices/devices.h"
+#include "bench/devices.h"
 
 #include <algorithm>
 #include <cstdio>

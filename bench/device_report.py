@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What a device computes beside the processor, and how fast, as one JSON file (deploy/device builds what it runs).
 
-    bench/devices/device_report.py [--device opencl:0] [--out device.json] [--seconds 230] [SCRIPT...]
+    bench/device_report.py [--device opencl:0] [--out device.json] [--seconds 230] [SCRIPT...]
 
 It runs, in this order and until the seconds are over:
 
@@ -29,7 +29,7 @@ import sys
 import tempfile
 import time
 
-ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 CASES = os.path.join(ROOT, "tests", "scripts", "cases")
 PARTS = ["kernels", "products", "expressions", "scripts"]
 # Of the time that is left, what expressions may take.
