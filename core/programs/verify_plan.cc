@@ -159,8 +159,8 @@ class Verifier {
 
   Device MemoryOf(RegisterId id) const { return plan_.registers[static_cast<size_t>(id)].device; }
 
-  // Tasks read and write the memory of their device; those of a device give the host what it is to finish, and
-  // transfers go between both.
+  // Tasks read and write the memory of their device; those of a device give the host what it is to finish,
+  // and transfers go between both.
   Status CheckMemorySpaces(const Task& task) const {
     const Device device = task.id.device();
     const StreamKind kind = plan_.streams[task.id.stream()].kind;

@@ -145,7 +145,8 @@ TEST(DevicesTest, ADriverThatNoFileNamesIsToldOf) {
   const Finished finished = testing_support::RunProcess(words, folder.path());
   EXPECT_EQ(finished.code, 0) << finished.errors;
   EXPECT_EQ(finished.output,
-            "no device beside the processor: OpenCL knows no device\n  NVIDIA's driver is installed, but no file in " +
+            "no device beside the processor: OpenCL knows no device\n"
+            "  NVIDIA's driver is installed, but no file in " +
                 folder.path() + "/vendors names it: mkdir -p " + folder.path() +
                 "/vendors && echo libnvidia-opencl.so.1 > " + folder.path() + "/vendors/nvidia.icd\n");
 }
@@ -170,7 +171,9 @@ TEST(DeviceReportTest, TellsWhatIsTheSameAndWhatIsNot) {
   testing_support::WriteText(folder.path() + "/clock.dml", "print(time())\n");
   // In the place of a benchmark that takes long, one whose last line is cut.
   const std::string build = folder.path() + "/build", bench = build + "/heddle-bench";
-  testing_support::WriteText(bench, "#!/bin/sh\nprintf '{\"case\":\"X\",\"device_ms\":2,\"host_ms\":1}\\n{\"case'\n");
+  testing_support::WriteText(bench, R"(#!/bin/sh
+printf '{"case":"X","device_ms":2,"host_ms":1}\n{"case'
+)");
   std::filesystem::permissions(bench, std::filesystem::perms::owner_all);
   for (const char* const name : {"heddle", "tests"})
     std::filesystem::create_symlink(std::string(HEDDLE_BINARY_DIR "/") + name, build + "/" + name);

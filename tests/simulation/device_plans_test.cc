@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Plans with a device, on a device whose memory the host must not touch and whose commands are late
-// (tests/support/simulated_device.h), in every interleaving tried: the cells are those of the processor, however
-// operators are shared out, and plans that forget a copy are found. On machines without an OpenCL device, which
-// runs the kernels, these tests are skipped.
+// (tests/support/simulated_device.h), in every interleaving tried: the cells are those of the processor,
+// however operators are shared out, and plans that forget a copy are found. On machines without an OpenCL
+// device, which runs the kernels, these tests are skipped.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -37,8 +37,8 @@ ops::ComputeDevice* RealDevice() {
   return set.ok() && !(*set)->devices().empty() ? (*set)->devices().front() : nullptr;
 }
 
-// The body of real plans, which sees to it that tasks of a device find dense matrices there, and others in the
-// memory of the host.
+// The body of real plans, which sees to it that tasks of a device find dense matrices there, and others in
+// the memory of the host.
 class StrictBody : public TaskBody {
  public:
   StrictBody(const PlanInstance& instance, ops::KernelContext& context)
@@ -50,7 +50,8 @@ class StrictBody : public TaskBody {
     const Task& task = *tasks_[number];
     for (const Value* input : inputs) {
       if (input == nullptr || !input->IsMatrix() || task.phase == Phase::kTransfer) continue;
-      if (task.kind == TaskKind::kSink || input->matrix().IsOnDevice() == !task.id.device().IsHost()) continue;
+      if (task.kind == TaskKind::kSink) continue;
+      if (input->matrix().IsOnDevice() == !task.id.device().IsHost()) continue;
       return Internal("task {} has cells in another memory than its device's", task.id.index());
     }
     return body_.Perform(number, inputs, act, results);
@@ -96,7 +97,7 @@ Result<Pieces> RunPlan(const Plan& plan, const Pieces& live_in, uint64_t seed, S
 Graph RandomGraph(SeededRandom& random) {
   GraphUnderTest write;
   std::vector<NodeId> wide, narrow;
-  for (int i = 0; i < 2; ++i) wide.push_back(write.Variable("X" + std::to_string(i), MatrixOf(kRows, kColumns)));
+  for (const char* name : {"X0", "X1"}) wide.push_back(write.Variable(name, MatrixOf(kRows, kColumns)));
   narrow.push_back(write.Variable("v", MatrixOf(kRows, 1)));
   const auto of = [&](const std::vector<NodeId>& some) { return some[random.Below(some.size())]; };
   const size_t operators = 4 + random.Below(8);
@@ -161,7 +162,8 @@ struct Case {
 scheduler::DeviceOptions OnDevice(uint64_t seed) {
   scheduler::DeviceOptions options;
   options.device = kGpu;
-  options.rule = seed % 3 == 0 ? scheduler::DeviceOptions::Rule::kAll : scheduler::DeviceOptions::Rule::kRandom;
+  using Rule = scheduler::DeviceOptions::Rule;
+  options.rule = seed % 3 == 0 ? Rule::kAll : Rule::kRandom;
   options.seed = seed;
   return options;
 }
@@ -211,11 +213,12 @@ Plan ReadInstead(Plan plan, size_t task, RegisterId copy, RegisterId source) {
   std::replace(reader.consumed.begin(), reader.consumed.end(), copy, source);
   std::erase(plan.registers[static_cast<size_t>(copy)].consumers, reader.id);
   std::vector<TaskId>& consumers = plan.registers[static_cast<size_t>(source)].consumers;
-  if (std::find(consumers.begin(), consumers.end(), reader.id) == consumers.end()) consumers.push_back(reader.id);
+  std::erase(consumers, reader.id);
+  consumers.push_back(reader.id);
   return plan;
 }
 
-// Every reader of every copy takes what is copied instead, one at a time: the copy in is left out, or that back.
+// Every reader of every copy takes what is copied instead, one at a time: as without the copy, in or back.
 TEST_F(DevicePlansTest, ACopyThatIsLeftOutIsFound) {
   int mutants[2] = {0, 0};
   for (uint64_t seed = 0; seed < 9; ++seed) {
@@ -244,8 +247,8 @@ TEST_F(DevicePlansTest, ACopyThatIsLeftOutIsFound) {
   EXPECT_GT(mutants[1], 10);
 }
 
-// A register that does not know of a reader gives its memory back before: the plan is refused, and a run of it
-// does not end.
+// A register that does not know of a reader gives its memory back before: the plan is refused, and a run of
+// it does not end.
 TEST_F(DevicePlansTest, MemoryThatIsGivenBackBeforeItsLastReaderIsFound) {
   int mutants = 0;
   for (uint64_t seed = 0; seed < 6; ++seed) {

@@ -7,61 +7,13 @@
 #include <cstring>
 #include <deque>
 #include <functional>
-#include <string_view>
 #include <utility>
 
+#include "tests/support/watched_cells.h"
+
 namespace heddle::testing_support {
-namespace {
 
 using ops::DeviceMemory;
-
-// Quiet NaN with a text in it: "nothing" was written there, or "too soon" for who reads it.
-constexpr uint64_t kNothing = 0x7ff8'6e6f'7468'696eu;
-constexpr uint64_t kTooSoon = 0x7ff8'746f'6f73'6f6fu;
-constexpr int64_t kBytesBehind = 64;
-
-void Fill(void* to, int64_t bytes, uint64_t pattern) {
-  for (int64_t at = 0; at < bytes; at += 8)
-    std::memcpy(static_cast<char*>(to) + at, &pattern, static_cast<size_t>(std::min<int64_t>(8, bytes - at)));
-}
-
-bool IsFilled(const void* with, int64_t bytes, uint64_t pattern) {
-  for (int64_t at = 0; at < bytes; at += 8)
-    if (std::memcmp(static_cast<const char*>(with) + at, &pattern,
-                    static_cast<size_t>(std::min<int64_t>(8, bytes - at))) != 0)
-      return false;
-  return true;
-}
-
-size_t HashOf(const void* data, int64_t bytes) {
-  return std::hash<std::string_view>()({static_cast<const char*>(data), static_cast<size_t>(bytes)});
-}
-
-void Join(std::map<int, int64_t>* known, const std::map<int, int64_t>& more) {
-  for (const auto& [queue, commands] : more) {
-    int64_t& had = (*known)[queue];
-    had = std::max(had, commands);
-  }
-}
-
-// Of a function of a program in OpenCL C, which parameters are pointers to const.
-std::vector<bool> ReadOnlyParameters(const std::string& source, const std::string& name) {
-  std::vector<bool> are;
-  size_t at = source.find("void " + name + "(");
-  if (at == std::string::npos) return are;
-  const size_t end = source.find(')', at);
-  at = source.find('(', at) + 1;
-  while (at < end) {
-    const size_t next = std::min(source.find(',', at), end);
-    const std::string parameter = source.substr(at, next - at);
-    are.push_back(parameter.substr(0, parameter.find('*')).find("const") != std::string::npos &&
-                  parameter.find('*') != std::string::npos);
-    at = next + 1;
-  }
-  return are;
-}
-
-}  // namespace
 
 // Pages that nobody may touch but while a command runs.
 class SimulatedDevice::Memory : public DeviceMemory {
@@ -339,7 +291,8 @@ Status SimulatedDevice::Enqueue(Queue& queue, Command command) {
     std::vector<Access>& others = accesses_[access.memory->id()];
     std::erase_if(others, [&](const Access& other) { return known_[other.queue] >= other.command; });
     for (const Access& other : others) {
-      if (!(access.writes || other.writes) || access.end <= other.begin || other.end <= access.begin) continue;
+      if (access.end <= other.begin || other.end <= access.begin) continue;
+      if (!access.writes && !other.writes) continue;
       if (command.knows[other.queue] >= other.command || other.queue == queue.id()) continue;
       Fault(fmt::format("{} in queue {} {} memory {}, which {} in queue {} {}, and does not wait for it",
                         access.what, queue.id(), access.writes ? "writes" : "reads", access.memory->id(),

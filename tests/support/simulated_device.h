@@ -37,10 +37,10 @@ struct SimulatedDeviceOptions {
 ///
 /// Faults are: memory that is freed while a command needs it that does not keep it; a command that reads or
 /// writes what one of another queue writes, or writes what one of another queue reads, and does not wait for
-/// it (by DeviceQueue::WaitFor, or because the host knew it done), however the seed orders them; bytes outside
-/// of a memory; bytes that are read and nothing has written; memory of the host that changes while a command
-/// reads or writes it; a kernel that writes to a const argument or behind its memory. Each is kept as a
-/// sentence. Thread-safe.
+/// it (by DeviceQueue::WaitFor, or because the host knew it done), however the seed orders them; bytes
+/// outside of a memory; bytes that are read and nothing has written; memory of the host that changes while a
+/// command reads or writes it; a kernel that writes to a const argument or behind its memory. Each is kept as
+/// a sentence. Thread-safe.
 class SimulatedDevice : public ops::ComputeDevice, public ops::DeviceSet {
  public:
   explicit SimulatedDevice(ops::ComputeDevice& real, const SimulatedDeviceOptions& options = {});

@@ -257,7 +257,8 @@ Plan LegalPlanWithADevice() {
   plan.tasks.push_back({.id = stays, .kind = TaskKind::kSink, .node = 0, .consumed = {1}});
   const ValueInfo info = ValueInfo::OfMatrix({4, 2});
   plan.registers.push_back({.id = 0, .producer = source, .consumers = {in}, .info = info});
-  plan.registers.push_back({.id = 1, .producer = in, .consumers = {product, stays}, .info = info, .device = kGpu});
+  plan.registers.push_back(
+      {.id = 1, .producer = in, .consumers = {product, stays}, .info = info, .device = kGpu});
   plan.registers.push_back({.id = 2, .producer = product, .consumers = {out}, .info = info, .device = kGpu});
   plan.registers.push_back({.id = 3, .producer = out, .consumers = {sink}, .info = info});
   plan.live_in.push_back({"x", Distribution::One(), info, 0});
@@ -295,7 +296,8 @@ TEST(VerifyPlanTest, EachFaultOfMemoriesIsNamed) {
          p.streams.push_back({.device = {DeviceType::kOpenCl, 1}});
          p.registers[2].device.index = 1;
        }},
-      {"is in the memory of a device that the plan does not use", [](Plan& p) { p.registers[2].device.index = 1; }},
+      {"in the memory of a device that the plan does not use",
+       [](Plan& p) { p.registers[2].device.index = 1; }},
       {"from or to another memory", [](Plan& p) { p.registers[1].device = {}; }},
       {"from or to another memory", [](Plan& p) { p.registers[3].device = p.registers[2].device; }},
       {"from or to another memory", [](Plan& p) { ReadInstead(p, 1, 2); }},

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Scripts on a device whose memory the host must not touch and whose commands are late
-// (tests/support/simulated_device.h), on one and several ranks: the bytes are those of the processor, also where a
-// random half of the operators runs there, and nothing is done wrong with memory and order. On machines without an
-// OpenCL device, which runs the kernels, these tests are skipped.
+// (tests/support/simulated_device.h), on one and several ranks: the bytes are those of the processor, also
+// where a random half of the operators runs there, and nothing is done wrong with memory and order. On
+// machines without an OpenCL device, which runs the kernels, these tests are skipped.
 #include "tests/support/simulated_device.h"
 
 #include <gtest/gtest.h>

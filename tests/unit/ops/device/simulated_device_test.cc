@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The simulated device names what is done wrong on it, and fused operators do nothing of that kind. On machines
-// without an OpenCL device, which runs its kernels, these tests are skipped.
+// The simulated device names what is done wrong on it, and fused operators do nothing of that kind. On
+// machines without an OpenCL device, which runs its kernels, these tests are skipped.
 #include "tests/support/simulated_device.h"
 
 #include <gtest/gtest.h>
@@ -29,7 +29,9 @@ constexpr int64_t kBytes = 800;
 // Doubles what is there, or writes where it must not.
 constexpr const char* kSource = R"(
 #pragma OPENCL EXTENSION cl_khr_fp64 : enable
-__kernel void twice(__global const double* a, __global double* b) { b[get_global_id(0)] = a[get_global_id(0)] * 2.0; }
+__kernel void twice(__global const double* a, __global double* b) {
+  b[get_global_id(0)] = a[get_global_id(0)] * 2.0;
+}
 __kernel void behind(__global double* a) { a[100 + get_global_id(0) % 8] = 1.0; }
 __kernel void cheats(__global const double* a) { ((__global double*)a)[get_global_id(0)] = 3.0; }
 )";
@@ -122,7 +124,7 @@ TEST_F(SimulatedDeviceTest, AQueueThatWritesWhileAnotherOneReads) {
   ASSERT_TRUE(first_->Finish().ok());
   ASSERT_TRUE(Launch(*first_, "twice", {a_, b_}).ok());
   ASSERT_TRUE(second_->Write(host_.data(), 8, *a_, 0).ok());
-  ExpectFault("a write in queue 2 writes memory 1, which the kernel twice in queue 1 reads, and does not wait");
+  ExpectFault("a write in queue 2 writes memory 1, which the kernel twice in queue 1 reads, and does not");
 }
 
 TEST_F(SimulatedDeviceTest, QueuesThatWaitForEachOther) {
