@@ -90,7 +90,7 @@ class DeviceRunsTest : public testing::Test {
   }
   static std::shared_ptr<const Plan> PlanOf(bool on_device, const Graph& graph = Body()) {
     scheduler::ScheduleOptions options{.ranks = 1};
-    if (on_device) options.device = Device{DeviceType::kOpenCl, 0};
+    if (on_device) options.device = scheduler::DeviceOptions{.device = Device{DeviceType::kOpenCl, 0}};
     Result<Plan> plan = scheduler::Schedule(graph, {{"X", Distribution::One()}}, options);
     EXPECT_TRUE(plan.ok()) << plan.status().ToString();
     return std::make_shared<const Plan>(*std::move(plan));
