@@ -11,6 +11,7 @@
 #include "actor/protocol.h"
 #include "actor/run_errors.h"
 #include "actor/run_number.h"
+#include "ops/device/run/device_act.h"
 
 namespace heddle::actor {
 
@@ -109,6 +110,14 @@ class Simulation::Rank : public ActorHost {
 
   Launch Perform(Actor& actor, std::span<const Value* const> inputs, int64_t act,
                  ActResult* result) override {
+    if (simulation_.options_.outside != nullptr && !actor.task().id.device().IsHost()) {
+      std::shared_ptr<ops::DeviceAct> steps = body_->BeginOnDevice(
+          actor.number(), inputs, act, result->values, streams_, /*ends_with_its_commands=*/false);
+      if (steps != nullptr) {
+        TakeStep(std::move(steps), actor.task().id, result);
+        return Launch::kAsynchronous;
+      }
+    }
     const int64_t one_in = simulation_.options_.launch_one_in;
     if (one_in > 0 && !simulation_.options_.times && simulation_.Random(static_cast<uint64_t>(one_in)) == 0) {
       device_.push_back([this, &actor, inputs, act, result] {
@@ -179,6 +188,23 @@ class Simulation::Rank : public ActorHost {
                                : body_->Perform(actor.number(), inputs, act, result->values);
   }
 
+  // The next step of an act on a device, some time from now.
+  void TakeStep(std::shared_ptr<ops::DeviceAct> steps, TaskId task, ActResult* result) {
+    if (steps->next() == ops::DeviceAct::Place::kDone) {
+      result->status = steps->status();
+      return TellDone(task, kLaunchDone);
+    }
+    const auto step = [this, steps = std::move(steps), task, result] {
+      if (aborting_) {
+        steps->End(Cancelled("the run has ended"));
+        return TakeStep(steps, task, result);
+      }
+      // Called when the act goes on: here, or when its commands are done.
+      steps->Step([this, steps, task, result] { TakeStep(steps, task, result); });
+    };
+    simulation_.events_.push_back({simulation_.DueAfter(0), step});
+  }
+
   // The first launch in the queue ends some time from now, then the next one begins.
   void RunDevice() {
     simulation_.events_.push_back({simulation_.DueAfter(0), [this] {
@@ -233,6 +259,7 @@ class Simulation::Rank : public ActorHost {
   OutgoingMessages outgoing_;
   RunErrors errors_;
   std::map<std::pair<RegisterId, uint8_t>, Value> exposed_;
+  ops::DeviceStreams streams_;
   std::deque<std::function<void()>> device_;  // Launches; the first one is running.
 };
 
@@ -328,6 +355,8 @@ bool Simulation::Step() {
     if (can_receive(channel)) offer(due_of(channel));
   }
   for (const Event& event : events_) offer(event.due_ns);
+  const int64_t outside_ns = options_.outside == nullptr ? INT64_MAX : options_.outside->NextNs();
+  if (outside_ns != INT64_MAX) offer(outside_ns);
   if (next_ns == INT64_MAX) return false;
   if (eligible == 0) {
     clock_.Advance(next_ns - now_ns);
@@ -352,6 +381,10 @@ bool Simulation::Step() {
     events_[i] = std::move(events_.back());
     events_.pop_back();
     happen();
+    return true;
+  }
+  if (outside_ns <= now_ns) {
+    options_.outside->Happen();
     return true;
   }
   HEDDLE_CHECK(false, "one of the eligible steps was chosen");

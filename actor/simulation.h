@@ -22,6 +22,14 @@ struct SimulatedTimes {
   double send_bytes_per_ns = 0;  ///< Of all values together that a rank hands out, one behind the other.
 };
 
+/// What happens outside of ranks at times of its own: commands of a device that is simulated as well.
+class OutsideEvents {
+ public:
+  virtual ~OutsideEvents() = default;
+  virtual int64_t NextNs() = 0;  ///< When the next one happens; INT64_MAX: nothing does.
+  virtual void Happen() = 0;     ///< It does.
+};
+
 struct SimulationOptions {
   uint64_t seed = 0;
   int64_t abort_at_step = -1;    ///< Cancels the run on a random rank at this step; -1: never.
@@ -31,6 +39,9 @@ struct SimulationOptions {
   int64_t launch_one_in = 3;
   /// An act takes Task::cost_ns, and values the time of their bytes; without, everything takes random times.
   std::optional<SimulatedTimes> times;
+  /// Acts of streams of devices are taken step by step (ops/device/run/device_act.h), each at a random time,
+  /// and what they wait for happens here; nullptr: they wait in place, as all acts do.
+  OutsideEvents* outside = nullptr;
 };
 
 /// All ranks of a plan with the real actors, on one thread and a virtual clock (runtime reference 2.14); or

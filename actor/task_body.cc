@@ -122,13 +122,15 @@ std::string VariableOf(const Plan& plan, const Task& task) {
   return is_there ? NameOnDevice(name) : name;
 }
 
-// A handle to the rows of a value where the plan has one: of a variable that is in panels on other ranks alone.
+// A handle to the rows of a value where the plan has one: of a variable that is in panels on other ranks
+// alone.
 Value AsPlanned(const Register& reg, const Value& value, const ops::KernelContext& context) {
   const bool is_handle = reg.bytes == 0 && KnownBytes(reg.info) > 0;
   if (!is_handle || value.IsScalar() || value.IsPanels() || context.panels == nullptr) return value;
   return Value(context.panels->Lazy(
       value.shape(), value.IsFrame(),
-      [value](int64_t begin, int64_t end) { return ops::SliceRows(value, begin, end); }, /*is_costly=*/false));
+      [value](int64_t begin, int64_t end) { return ops::SliceRows(value, begin, end); },
+      /*is_costly=*/false));
 }
 
 }  // namespace

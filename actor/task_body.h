@@ -42,7 +42,8 @@ class TaskBody {
 
 /// The body of real plans: operators through a KernelSource, and what the runtime itself knows how to do.
 ///
-///   variable (source)        publishes the live-in, or its copy on a device (NameOnDevice); phase "slice": its rows [row_begin, row_end)
+///   variable (source)        publishes the live-in, or its copy on a device (NameOnDevice); phase "slice":
+///                            its rows [row_begin, row_end)
 ///   literal (source)         publishes the scalar
 ///   phase "slice"            rows (columns, as the task's axis says) [row_begin, row_end) of the input; of
 ///                            panels, all inputs together, a view of them (ops/panels/view_panels.h)

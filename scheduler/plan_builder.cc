@@ -477,7 +477,8 @@ size_t PlanBuilder::EmitTask(NodeId id, int32_t rank, bool has_effect) {
     if (node.inputs[i] == kNoNode) {
       inputs.push_back(kNoRegister);
     } else if (on_device && on_device_->keeps_values && graph_[node.inputs[i]].info.IsMatrix()) {
-      inputs.push_back(InMemoryOf(PieceAnywhere(node.inputs[i], placement.inputs[i], rank), on_device_->device));
+      const RegisterId piece = PieceAnywhere(node.inputs[i], placement.inputs[i], rank);
+      inputs.push_back(InMemoryOf(piece, on_device_->device));
     } else {
       inputs.push_back(Piece(node.inputs[i], placement.inputs[i], rank));
     }
@@ -489,7 +490,8 @@ size_t PlanBuilder::EmitTask(NodeId id, int32_t rank, bool has_effect) {
   const bool partial = placement.split && reduces;
   const size_t index =
       AddTask(rank, has_effect ? StreamKind::kHost : StreamKind::kCompute, kind, id,
-              partial ? Phase::kPartial : Phase::kWhole, std::move(inputs), on_device ? on_device_->device : Device());
+              partial ? Phase::kPartial : Phase::kWhole, std::move(inputs),
+              on_device ? on_device_->device : Device());
   Task& task = plan_.tasks[index];
   if (placement.split) {
     task.total_rows = placement.total_rows;

@@ -459,7 +459,8 @@ Status CheckMemory(const Plan& plan, int64_t memory_bytes) {
     if (peak <= limit) continue;
     const Register* largest = nullptr;
     for (const Register& reg : plan.registers)
-      if (reg.device.IsHost() && reg.producer.rank() == static_cast<uint32_t>(rank) && (!largest || reg.bytes > largest->bytes))
+      if (reg.device.IsHost() && reg.producer.rank() == static_cast<uint32_t>(rank) &&
+          (!largest || reg.bytes > largest->bytes))
         largest = &reg;
     const Task* task = nullptr;
     for (const Task& candidate : plan.tasks)

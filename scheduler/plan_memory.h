@@ -13,10 +13,11 @@ namespace heddle::scheduler {
 ///
 /// A register is alive from its producer to its last reader on the rank, in plan order; to the end where
 /// another rank or a live-out reads it, and all the time if it is a live-in. All registers are laid out in
-/// one block (those in the memory of a device in one of its own), and two of them share a place only if all readers of the first act before the producer of the
-/// second: because the plan's edges say so already or, for registers of at least 64 KiB, because a guard edge
-/// (a control register) is added that says so. So no interleaving of acts needs more than the block. The
-/// places are forgotten then: matrix memory comes from the pool of the process (core/memory/block_pool.h).
+/// one block, those in the memory of a device in one of its own, and two of them share a place only if all
+/// readers of the first act before the producer of the second: because the plan's edges say so already or,
+/// for registers of at least 64 KiB, because a guard edge (a control register) is added that says so. So no
+/// interleaving of acts needs more than the block. The places are forgotten then: matrix memory comes from
+/// the pool of the process (core/memory/block_pool.h).
 ///
 /// Needs: slots. Keeps: every edge and its slots; added edges follow plan order, so that a live plan stays
 /// live.

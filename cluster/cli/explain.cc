@@ -12,7 +12,7 @@ namespace {
 constexpr Option kOptions[] = {
     {"level", Option::Kind::kValue, "STAGE",
      "ast, a stage of the compiler, program (default), recursion, structure, all, fusion, cost, codegen, "
-     "distribution, memory or compression"},
+     "distribution, placement, memory or compression"},
     {"workers", Option::Kind::kValue, "N", "workers that plans are for, as sim (default 1)"},
     {"links", Option::Kind::kValue, "US,GB",
      "microseconds of a message and GB/s between workers, as -stats tells (default 50,1)"}};

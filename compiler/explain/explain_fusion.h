@@ -19,7 +19,8 @@ namespace compiler {
 
 /// The levels of `explain` that show what fusion makes of each block: "fusion" (candidates, partitions,
 /// choice), "cost" (the same with every alternative's cost), "codegen" (the code of every region),
-/// "distribution" (where each value is, and why), "placement" (which device computes what), "memory" (what streams, is spilled or is whole) and
+/// "distribution" (where each value is, and why), "placement" (which device computes what), "memory" (what
+/// streams, is spilled or is whole) and
 /// "compression" (what is stored by groups of columns, and why).
 inline constexpr std::string_view kFusionLevels[] = {
     "fusion", "cost", "codegen", "distribution", "placement", "memory", "compression"};

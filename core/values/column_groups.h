@@ -138,8 +138,8 @@ Result<std::shared_ptr<const ColumnGroups>> SliceGroups(const ColumnGroups& grou
 /// Cells of rows [begin, end) that are not zero (NaN is not zero).
 int64_t CountNonzeros(const ColumnGroups& groups, int64_t begin, int64_t end);
 
-/// How many rows of [begin, end) have each tuple of the dictionary, by row number modulo `classes` (a power of
-/// two up to 8): place c * tuples + t counts rows i with tuple t and (i - begin) mod classes = c. Of kEmpty and
+/// How many rows of [begin, end) have each tuple of the dictionary, by row number modulo `classes` (1, 2, 4,
+/// 8): place c * tuples + t is of rows i with tuple t and (i - begin) mod classes = c. Of kEmpty and
 /// kUncompressed nothing. Reads no codes of all rows where Codes::counts() are there and classes is 1.
 std::vector<int64_t> CountTuples(const ColumnGroup& group, int64_t begin, int64_t end, int classes = 1);
 

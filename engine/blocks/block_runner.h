@@ -63,7 +63,8 @@ class BlockRunner : public GraphRunner {
   /// Makes a value of its source again, as the variable Source::kVariable of `frame`. All ranks make the same
   /// ones in the same order; `number` tells them apart. kAborted when the file has changed.
   Status RunSource(const std::shared_ptr<const Source>& source, uint64_t number, VariableTable* frame);
-  /// Values that are panels or on a device come into memory, of variables that something else than a plan reads: of those
+  /// Values that are panels or on a device come into memory, of variables that something else than a plan
+  /// reads: of those
   /// that a step on lists or a parfor reads or writes itself, of a whole frame.
   /// kResourceExhausted when they do not fit.
   Status PutTogether(const Block& step, VariableTable* frame);

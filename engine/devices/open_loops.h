@@ -9,7 +9,7 @@ namespace heddle::engine {
 
 /// A loop in whose body blocks run.
 struct OpenLoop {
-  const std::set<std::string>* assigned = nullptr;  ///< Variables that its body assigns; others stay as they are.
+  const std::set<std::string>* assigned = nullptr;  ///< Variables that its body assigns; others stay.
   double rounds = 1;                                ///< That are left, this one included, or about as many.
 };
 

@@ -27,9 +27,8 @@ std::string NameOf(const Node& node) {
 
 bool IsOnMatrices(const Graph& graph, const Node& node) {
   if (node.Is("assign") || node.Is("result") || node.Is("literal") || node.Is("variable")) return false;
-  return ResultsOf(node)[0].IsMatrix() || std::any_of(node.inputs.begin(), node.inputs.end(), [&](NodeId input) {
-           return input != kNoNode && graph[input].info.IsMatrix();
-         });
+  const auto is_matrix = [&](NodeId input) { return input != kNoNode && graph[input].info.IsMatrix(); };
+  return ResultsOf(node)[0].IsMatrix() || std::any_of(node.inputs.begin(), node.inputs.end(), is_matrix);
 }
 
 bool IsSized(const Graph& graph, const Node& node) {
@@ -70,7 +69,8 @@ Result<std::string> PlacementText::Of(const Graph& graph) {
   std::vector<double> host_ns;
   for (const Node& node : graph.nodes)
     host_ns.push_back(scheduler::NodeNs(graph, node, options.constants) + options.constants.operator_ns);
-  const std::vector<bool> chosen = scheduler::ChooseDevice(graph, host_ns, options.ranks, /*keeps_values=*/true, device);
+  const std::vector<bool> chosen =
+      scheduler::ChooseDevice(graph, host_ns, options.ranks, /*keeps_values=*/true, device);
   const std::string name = fmt::format("{}:{}", Name(device.device.type), device.device.index);
   std::string text;
   std::vector<Residence> of_node(graph.nodes.size());
@@ -120,8 +120,9 @@ Result<std::string> PlacementText::Of(const Graph& graph) {
       continue;
     }
     const Status can_run = ops::DeviceOperators::CanRun(node, infos);
-    text += can_run.ok() ? fmt::format("{}: on the processor, which is faster than copies and {}\n", line, name)
-                         : fmt::format("{}: on the processor, no kernel: {}\n", line, WithoutPlace(can_run));
+    text += line + ": on the processor, ";
+    text += can_run.ok() ? fmt::format("which is faster than copies and {}\n", name)
+                         : fmt::format("no kernel: {}\n", WithoutPlace(can_run));
   }
   return text;
 }

@@ -29,7 +29,7 @@ struct Variable {
   std::shared_ptr<const Source> source = nullptr;
   bool is_placeholder = false;  ///< What a plan that has not run yet will leave here (precompile.h).
   bool is_panels = false;       ///< On some rank its value may be panels (core/values/row_panels.h).
-  Residence residence;          ///< Of the cells. Where a run has found no device, both are in the host's memory.
+  Residence residence;          ///< Of the cells. Without a device, all are in the memory of the host.
   Value on_device;              ///< The copy there of a value that is on the host, too.
   bool is_growing = false;      ///< Its cells are with GrownColumns, which makes it wider.
 

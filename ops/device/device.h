@@ -51,8 +51,8 @@ class DeviceMark {
 
 /// A stream of a device: commands that it does one after the other. Calls return when the command is queued;
 /// memory of the host that it names stays as it is until it is done. A command whose device is lost ends with
-/// kUnavailable, here or in Finish and WhenDone. Once a command that was queued has failed, all that follow it
-/// fail: nobody reads what it would have written. One thread at a time uses a queue.
+/// kUnavailable, here or in Finish and WhenDone. Once a command that was queued has failed, all that follow
+/// it fail: nobody reads what it would have written. One thread at a time uses a queue.
 class DeviceQueue {
  public:
   virtual ~DeviceQueue() = default;

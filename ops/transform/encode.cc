@@ -203,7 +203,8 @@ Result<Matrix> AssembleRows(const KernelCall& call, const TransformSpec& spec,
   const int64_t begin_ns = SystemClock().MonotonicNs();
   HEDDLE_ASSIGN_OR_RETURN(Matrix groups, AssembleGroups(cells, layout, frame.rows(), rows, call.context));
   CompressionRecord record{.place = PlaceOf(call.node)};
-  record.why_not = WhyByCells(groups, call.total_rows, format, call.node.FindAttribute("reads"), &record.plain_bytes);
+  record.why_not = WhyByCells(groups, call.total_rows, format, call.node.FindAttribute("reads"),
+                              &record.plain_bytes);
   Result<Matrix> result = record.why_not.empty() ? groups
                           : format == Format::kSparse ? AsSparse(groups)
                                                       : AsDense(groups);

@@ -166,7 +166,8 @@ class ByCost {
     AddCopy(*place, readers, (bytes / rates.copy_out * 1e9 + rates.launch_ns) / reads, /*to_device=*/false);
   }
 
-  void AddCopy(Division::Vertex from, const std::vector<Division::Vertex>& readers, double ns, bool to_device) {
+  void AddCopy(Division::Vertex from, const std::vector<Division::Vertex>& readers, double ns,
+               bool to_device) {
     if (readers.empty() || from == (to_device ? division_.device : division_.host)) return;
     const Division::Vertex copy = division_.Add();
     const auto connect = [&](Division::Vertex a, Division::Vertex b, double cost) {

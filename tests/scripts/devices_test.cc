@@ -103,7 +103,8 @@ TEST(DevicesTest, VariablesStayOnADevice) {
   ASSERT_NE(line, std::string::npos) << all;
   long long count = 0, rows = 0;
   double ms = 0;
-  ASSERT_EQ(std::sscanf(all.c_str() + line, "\nvariable.transfer %lld %lf %lld", &count, &ms, &rows), 3) << all;
+  ASSERT_EQ(std::sscanf(all.c_str() + line, "\nvariable.transfer %lld %lf %lld", &count, &ms, &rows), 3)
+      << all;
   EXPECT_GE(rows, 3000) << all;
   EXPECT_LT(rows, 3200) << all;
 }

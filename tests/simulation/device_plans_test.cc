@@ -47,6 +47,20 @@ class StrictBody : public TaskBody {
   }
   Status Perform(size_t number, std::span<const Value* const> inputs, int64_t act,
                  std::span<Value> results) override {
+    HEDDLE_RETURN_IF_ERROR(CheckMemories(number, inputs));
+    return body_.Perform(number, inputs, act, results);
+  }
+  std::unique_ptr<ops::DeviceAct> BeginOnDevice(size_t number, std::span<const Value* const> inputs,
+                                                int64_t act, std::span<Value> results,
+                                                ops::DeviceStreams& streams,
+                                                bool ends_with_its_commands) override {
+    if (!CheckMemories(number, inputs).ok()) return nullptr;  // Perform tells it.
+    return body_.BeginOnDevice(number, inputs, act, results, streams, ends_with_its_commands);
+  }
+  KernelBody& body() { return body_; }
+
+ private:
+  Status CheckMemories(size_t number, std::span<const Value* const> inputs) const {
     const Task& task = *tasks_[number];
     for (const Value* input : inputs) {
       if (input == nullptr || !input->IsMatrix() || task.phase == Phase::kTransfer) continue;
@@ -54,13 +68,25 @@ class StrictBody : public TaskBody {
       if (input->matrix().IsOnDevice() == !task.id.device().IsHost()) continue;
       return Internal("task {} has cells in another memory than its device's", task.id.index());
     }
-    return body_.Perform(number, inputs, act, results);
+    return OkStatus();
   }
-  KernelBody& body() { return body_; }
 
- private:
   KernelBody body_;
   std::vector<const Task*> tasks_;
+};
+
+// Commands of the device in the time of a simulation.
+class CommandsOf : public OutsideEvents {
+ public:
+  CommandsOf(SimulatedDevice& device, Clock& clock) : device_(device) { device_.Follow(&clock); }
+  ~CommandsOf() override { device_.Follow(nullptr); }
+  CommandsOf(const CommandsOf&) = delete;
+  CommandsOf& operator=(const CommandsOf&) = delete;
+  int64_t NextNs() override { return device_.NextNs(); }
+  void Happen() override { device_.Happen(); }
+
+ private:
+  SimulatedDevice& device_;
 };
 
 using Pieces = std::vector<std::map<std::string, Value>>;  // By rank: variables.
@@ -79,7 +105,10 @@ Result<Pieces> RunPlan(const Plan& plan, const Pieces& live_in, uint64_t seed, S
   };
   for (size_t rank = 0; rank < live_in.size(); ++rank)
     HEDDLE_RETURN_IF_ERROR(body(rank).Begin(live_in[rank]));
-  HEDDLE_RETURN_IF_ERROR(simulation->Run(1, {.seed = seed}));
+  std::optional<CommandsOf> commands;
+  if (device != nullptr) commands.emplace(*device, simulation->clock());
+  HEDDLE_RETURN_IF_ERROR(
+      simulation->Run(1, {.seed = seed, .outside = commands.has_value() ? &*commands : nullptr}));
   Pieces live_out(live_in.size());
   std::map<std::string, FoundSize> sizes;
   for (size_t rank = 0; rank < live_in.size(); ++rank) {

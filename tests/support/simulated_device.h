@@ -55,8 +55,8 @@ class SimulatedDevice : public ops::ComputeDevice, public ops::DeviceSet {
   /// Itself alone, as the first device.
   std::vector<ComputeDevice*> devices() override { return {this}; }
 
-  /// Commands are due from the time of `clock` on. Without, from that of the last one that was done.
-  void Follow(Clock& clock) { clock_ = &clock; }
+  /// Commands are due from the time of `clock` on; nullptr: from that of the last one that was done.
+  void Follow(Clock* clock) { clock_ = clock; }
   /// When the next command is done; INT64_MAX: nothing is queued.
   int64_t NextNs();
   /// Does it.

@@ -229,7 +229,7 @@ TEST(DevicePlanTest, ByCostACopyMustPay) {
     EXPECT_TRUE(plan.ok()) << plan.status().ToString();
     return plan.ok() ? CountTasks(*plan) : Counts();
   };
-  // A sum that is computed once is not worth the copy; one of a hundred rounds is, as is one of what is there.
+  // A sum that is computed once is not worth the copy; one of a hundred rounds is, and one of what is there.
   EXPECT_EQ(count(OneSum(), ByCost(1)), Counts());
   EXPECT_EQ(count(OneSum(), ByCost(100)), (Counts{.on_device = 1, .copies_in = 1}));
   ScheduleOptions there = ByCost(1);
@@ -253,7 +253,7 @@ TEST(DevicePlanTest, ByCostWholeRegionsGo) {
   }
   const std::vector<double> host_ns(many.graph.nodes.size(), 1e6);
   DeviceOptions options{.rule = DeviceOptions::Rule::kByCost,
-                        .rates = {.copy_in = 8e9, .copy_out = 8e9, .memory = 1e12, .fma = 1e12, .launch_ns = 5e3}};
+                        .rates = {8e9, 8e9, 1e12, 1e12, 5e3}};
   const auto chosen_of = [&](const Graph& graph) {
     const std::vector<bool> chosen = ChooseDevice(graph, host_ns, 1, true, options);
     return std::count(chosen.begin(), chosen.end(), true);
@@ -265,8 +265,10 @@ TEST(DevicePlanTest, ByCostWholeRegionsGo) {
 // The cheapest division of all, of random graphs with random times.
 TEST(DevicePlanTest, ByCostNoDivisionIsCheaper) {
   constexpr int64_t kRows = 1000, kColumns = 100;
-  const ops::DeviceRates rates = {.copy_in = 1e9, .copy_out = 2e9, .memory = 1e12, .fma = 1e12, .launch_ns = 10};
-  const double in_ns = kRows * kColumns * 8 + rates.launch_ns, out_ns = kRows * kColumns * 4 + rates.launch_ns;
+  const ops::DeviceRates rates = {
+      .copy_in = 1e9, .copy_out = 2e9, .memory = 1e12, .fma = 1e12, .launch_ns = 10};
+  const double in_ns = kRows * kColumns * 8 + rates.launch_ns;
+  const double out_ns = kRows * kColumns * 4 + rates.launch_ns;
   for (uint64_t seed = 1; seed <= 40; ++seed) {
     SeededRandom random(seed);
     GraphUnderTest g;
@@ -279,7 +281,8 @@ TEST(DevicePlanTest, ByCostNoDivisionIsCheaper) {
                                : g.Op("rowcumsum", {a}, MatrixOf(kRows, kColumns)));
     }
     std::vector<double> host_ns;
-    for (size_t i = 0; i < values.size(); ++i) host_ns.push_back(static_cast<double>(random.Below(1'000'000)));
+    for (size_t i = 0; i < values.size(); ++i)
+      host_ns.push_back(static_cast<double>(random.Below(1'000'000)));
     DeviceOptions options{.rule = DeviceOptions::Rule::kByCost, .rates = rates};
     options.residences["Y"] = {.on_host = false, .on_device = true};
     const Graph& graph = g.graph;

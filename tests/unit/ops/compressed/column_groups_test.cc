@@ -54,7 +54,8 @@ void ExpectCounts(const ColumnGroup& group, int64_t begin, int64_t end) {
     std::vector<int64_t> counts(static_cast<size_t>(classes * group.tuples()), 0);
     for (size_t i = 0; i < codes.size(); ++i)
       ++counts[i % static_cast<size_t>(classes) * static_cast<size_t>(group.tuples()) + codes[i]];
-    EXPECT_EQ(CountTuples(group, begin, end, classes), counts) << Name(group.encoding) << " modulo " << classes;
+    EXPECT_EQ(CountTuples(group, begin, end, classes), counts)
+        << Name(group.encoding) << " modulo " << classes;
   }
 }
 

@@ -167,7 +167,8 @@ TEST_P(CodesTest, SumsAndExtremesWithoutInstructionsThatLookUpBytes) {
 
 // Sums count the rows of each tuple, once for all matrices with these codes; views of rows have others.
 TEST_P(CodesTest, CountsStayWithCodes) {
-  const std::vector<std::string> names = {"sum", "max", "min", "mean", "colSums", "colMins", "colMaxs", "colMeans"};
+  const std::vector<std::string> names = {"sum",     "max",     "min",     "mean",
+                                          "colSums", "colMins", "colMaxs", "colMeans"};
   const Matrix x = Make(14);
   ASSERT_FALSE(KnowsCounts(x));
   for (const std::string& name : names) CodesCall(name, {x}).Expect();
