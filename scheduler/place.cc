@@ -6,7 +6,7 @@
 #include <set>
 
 #include "scheduler/candidates.h"
-#include "scheduler/choose.h"
+#include "scheduler/choice/choose.h"
 #include "scheduler/spread_whole.h"
 #include "scheduler/transition.h"
 

@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <utility>
 
-#include "compiler/gradient/single_assignment.h"
 #include "compiler/optimize/declared_result.h"
 #include "compiler/optimize/loop_range.h"
 #include "core/call_site.h"
@@ -123,23 +122,6 @@ void ControlProgram::ShowEntered(const Activation& activation) {
     case Kind::kParallelFor:
       return watch_.EnterLoop(*activation.owner, activation.round + 1 + activation.rounds);
   }
-}
-
-OpenLoops ControlProgram::LoopsAround() {
-  constexpr double kRoundsOfWhile = 10;
-  OpenLoops loops;
-  for (auto activation = stack_.rbegin(); activation != stack_.rend() && activation->kind != Kind::kCall;
-       ++activation) {
-    if (activation->kind == Kind::kSequence) continue;
-    const auto [found, is_new] = assigned_in_.try_emplace(activation->owner);
-    if (is_new) found->second = compiler::AssignedIn(activation->owner->body);
-    loops.push_back({.assigned = &found->second,
-                     .rounds = activation->kind == Kind::kWhile
-                                   ? kRoundsOfWhile
-                                   : static_cast<double>(activation->rounds) + 1});
-  }
-  std::reverse(loops.begin(), loops.end());
-  return loops;
 }
 
 void ControlProgram::ShowLeft(Kind kind) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "scheduler/choose.h"
+#include "scheduler/choice/choose.h"
 
 #include <algorithm>
 #include <limits>
