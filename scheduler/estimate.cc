@@ -35,6 +35,12 @@ double NodeNs(const Graph& graph, const Node& node, const ops::MachineConstants&
   return ops::NanosecondsOf(ops::CostOf(node, inputs), constants) * (op->cost == nullptr ? kUnknownWork : 1);
 }
 
+std::vector<double> NodesNs(const Graph& graph, const ops::MachineConstants& constants) {
+  std::vector<double> ns;
+  for (const Node& node : graph.nodes) ns.push_back(NodeNs(graph, node, constants) + constants.operator_ns);
+  return ns;
+}
+
 int64_t EstimateNs(const Graph& graph, const Task& task, const ops::MachineConstants& constants) {
   const bool computes =
       task.kind == TaskKind::kCompute || task.kind == TaskKind::kSource || task.kind == TaskKind::kSink;

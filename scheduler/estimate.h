@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <vector>
+
 #include "core/programs/plan.h"
 #include "ops/base/machine_constants.h"
 
@@ -13,5 +15,7 @@ int64_t EstimateNs(const Graph& graph, const Task& task, const ops::MachineConst
 
 /// The same of the whole node on one rank, without starting it; 0 where files tell or nothing is known.
 double NodeNs(const Graph& graph, const Node& node, const ops::MachineConstants& constants);
+/// Of every node, with starting it.
+std::vector<double> NodesNs(const Graph& graph, const ops::MachineConstants& constants);
 
 }  // namespace heddle::scheduler

@@ -112,9 +112,7 @@ Result<Plan> CompleteInPanels(const Plan& plan, const ScheduleOptions& options) 
 }
 
 OnDevice PlaceOnDevice(const Graph& graph, const ScheduleOptions& options) {
-  std::vector<double> host_ns;
-  for (const Node& node : graph.nodes)
-    host_ns.push_back(NodeNs(graph, node, options.constants) + options.constants.operator_ns);
+  const std::vector<double> host_ns = NodesNs(graph, options.constants);
   return {.device = options.device->device,
           .nodes = ChooseDevice(graph, host_ns, options.ranks, !options.in_panels, *options.device),
           .residences = options.device->residences,

@@ -66,9 +66,7 @@ Result<std::string> PlacementText::Of(const Graph& graph) {
   if (!options.device) return std::string();
   scheduler::DeviceOptions& device = *options.device;
   device.residences = residences_;
-  std::vector<double> host_ns;
-  for (const Node& node : graph.nodes)
-    host_ns.push_back(scheduler::NodeNs(graph, node, options.constants) + options.constants.operator_ns);
+  const std::vector<double> host_ns = scheduler::NodesNs(graph, options.constants);
   const std::vector<bool> chosen =
       scheduler::ChooseDevice(graph, host_ns, options.ranks, /*keeps_values=*/true, device);
   const std::string name = fmt::format("{}:{}", Name(device.device.type), device.device.index);
