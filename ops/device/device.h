@@ -68,6 +68,9 @@ class DeviceQueue {
   virtual Status WhenDone(std::function<void(const Status&)> done) = 0;
   /// Waits for all commands.
   virtual Status Finish() = 0;
+  /// Takes a step, which queues further commands, for whoever waits for the commands so far without blocking
+  /// a thread: he calls it when they are done. False where nobody does: then the caller waits himself.
+  virtual bool Postpone(std::function<Status()> /*step*/) { return false; }
   /// The place behind all commands so far, which the device begins with. A driver that has no such places
   /// waits for them, and returns nullptr.
   virtual Result<std::shared_ptr<DeviceMark>> Mark() {

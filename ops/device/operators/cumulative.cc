@@ -131,18 +131,20 @@ Result<std::optional<Value>> CumulateOnDevice(const KernelCall& call, DeviceQueu
 Result<std::optional<Value>> CumsumprodOnDevice(const KernelCall& call, DeviceQueue& queue) {
   const Matrix& x = call.inputs[0]->matrix();
   if (x.columns() != 2) return std::optional<Value>();
-  DeviceCommands commands(call, queue);
+  const auto steps = std::make_shared<DeviceSteps>(DeviceCommands(call, queue));
   const std::string source = OverCells(x.element_type(), kCumsumprod);
   HEDDLE_ASSIGN_OR_RETURN(const std::shared_ptr<const CellsOnDevice> result,
-                          MakeOnDevice(commands.device(), {x.rows(), 1}, x.element_type()));
-  HEDDLE_ASSIGN_OR_RETURN(const std::shared_ptr<DeviceMemory> last, commands.device().Allocate(8));
-  const PlaceOnDevice cells = PlaceOf(x);
+                          MakeOnDevice(steps->commands().device(), {x.rows(), 1}, x.element_type()));
+  HEDDLE_ASSIGN_OR_RETURN(const std::shared_ptr<DeviceMemory> last, steps->commands().device().Allocate(8));
   for (int64_t begin = 0; begin < x.rows(); begin += kRowsOfLaunch)
-    HEDDLE_RETURN_IF_ERROR(commands.LaunchNext(
-        source, "heddle_cumsumprod",
-        std::vector<DeviceArgument>{begin, std::min(x.rows(), begin + kRowsOfLaunch), cells.memory,
-                                    cells.first_cell, last, result->memory()},
-        {1, 1}));
+    steps->AddLong([begin, rows = x.rows(), cells = PlaceOf(x), source, last, to = result->memory(),
+                    &commands = steps->commands()] {
+      return commands.Launch(source, "heddle_cumsumprod",
+                             std::vector<DeviceArgument>{begin, std::min(rows, begin + kRowsOfLaunch),
+                                                         cells.memory, cells.first_cell, last, to},
+                             {1, 1});
+    });
+  HEDDLE_RETURN_IF_ERROR(steps->Run());
   return std::optional<Value>(Matrix::OfDeviceCells(result));
 }
 

@@ -63,20 +63,29 @@ Status DeviceCommands::Launch(const std::string& source, const std::string& name
   return queue_.Launch(kernel, arguments, shape);
 }
 
-Status DeviceCommands::LaunchNext(const std::string& source, const std::string& name,
-                                  std::span<const DeviceArgument> arguments, const LaunchShape& shape) {
-  if (has_launched_) HEDDLE_RETURN_IF_ERROR(queue_.Finish());
-  if (IsCancelled(cancelled_)) return Cancelled("cancelled");
-  has_launched_ = true;
-  return Launch(source, name, arguments, shape);
-}
-
 LaunchShape DeviceCommands::ShapeOfCells(int64_t cells) const {
   constexpr int64_t kGroupSize = 64, kGroupsOfUnit = 32;
   const int64_t group_size = std::min(kGroupSize, description().most_group_size);
   return {.groups = std::clamp<int64_t>(CeilDivide(cells, group_size), 1,
                                         description().compute_units * kGroupsOfUnit),
           .group_size = group_size};
+}
+
+Status DeviceSteps::Run() {
+  constexpr int kLongAtOnce = 4;
+  for (int launched = 0; !steps_.empty();) {
+    if (steps_.front().is_long && launched == kLongAtOnce) {
+      if (commands_.queue().Postpone([self = shared_from_this()] { return self->Run(); })) return OkStatus();
+      HEDDLE_RETURN_IF_ERROR(commands_.queue().Finish());
+      launched = 0;
+    }
+    if (commands_.IsCancelled()) return Cancelled("cancelled");
+    launched += steps_.front().is_long ? 1 : 0;
+    const std::function<Status()> take = std::move(steps_.front().take);
+    steps_.pop_front();
+    HEDDLE_RETURN_IF_ERROR(take());
+  }
+  return OkStatus();
 }
 
 }  // namespace heddle::ops

@@ -3,10 +3,13 @@
 
 #include <atomic>
 #include <cstdint>
+#include <deque>
+#include <functional>
 #include <memory>
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include "ops/base/kernel.h"
 #include "ops/device/device.h"
@@ -37,19 +40,44 @@ class DeviceCommands {
   /// Queues the kernel `name` of a program, which is compiled once for each device of the process.
   Status Launch(const std::string& source, const std::string& name,
                 std::span<const DeviceArgument> arguments, const LaunchShape& shape);
-  /// The same for one of several launches that take long: waits for the one before. kCancelled when the job
-  /// is.
-  Status LaunchNext(const std::string& source, const std::string& name,
-                    std::span<const DeviceArgument> arguments, const LaunchShape& shape);
   /// Work-items for a loop over so many cells in which each takes every cell behind as many as there are
   /// work-items.
   LaunchShape ShapeOfCells(int64_t cells) const;
+  bool IsCancelled() const { return ops::IsCancelled(cancelled_); }
 
  private:
   ComputeDevice& device_;
   DeviceQueue& queue_;
-  const std::atomic<bool>* const cancelled_;
-  bool has_launched_ = false;  // By LaunchNext.
+  const std::atomic<bool>* cancelled_;
+};
+
+/// What an operator queues one after the other, where some of it takes long: a few launches are queued at a
+/// time, and more when these are done (DeviceQueue::Postpone), so that other acts get their turn and a job
+/// that is cancelled ends soon. Steps are called in their order; the memory that one needs is best allocated
+/// in it. Held by a shared pointer, and by the queue until the last step.
+class DeviceSteps : public std::enable_shared_from_this<DeviceSteps> {
+ public:
+  explicit DeviceSteps(const DeviceCommands& commands) : commands_(commands) {}
+  virtual ~DeviceSteps() = default;
+  DeviceSteps(const DeviceSteps&) = delete;
+  DeviceSteps& operator=(const DeviceSteps&) = delete;
+
+  void Add(std::function<Status()> step) { steps_.push_back({std::move(step), false}); }
+  /// One that launches a kernel which takes up to about 50 ms.
+  void AddLong(std::function<Status()> step) { steps_.push_back({std::move(step), true}); }
+  /// Takes the first steps, or, with a queue that postpones none, all of them. The error of the first step
+  /// that has one; kCancelled when the job is.
+  Status Run();
+
+  DeviceCommands& commands() { return commands_; }
+
+ private:
+  struct Step {
+    std::function<Status()> take;
+    bool is_long;
+  };
+  DeviceCommands commands_;
+  std::deque<Step> steps_;
 };
 
 }  // namespace heddle::ops

@@ -20,11 +20,22 @@ namespace {
 // Steps of terms at which launches of a long chain begin: whole blocks of chains of floats.
 constexpr int64_t kTermsOfStep = 256;
 
-// The launches of one product.
-class ProductLaunches {
+// Memory that one step allocates and others use.
+struct MemoryOfSteps {
+  std::shared_ptr<DeviceMemory> memory;
+};
+using Place = std::shared_ptr<MemoryOfSteps>;
+
+Place PlaceIn(std::shared_ptr<DeviceMemory> memory) {
+  return std::make_shared<MemoryOfSteps>(MemoryOfSteps{std::move(memory)});
+}
+
+// The launches of one product. A payload is allocated by the step that computes it, so that no more of them
+// are there at a time than the tree joins.
+class ProductSteps : public DeviceSteps {
  public:
-  ProductLaunches(DeviceCommands& commands, const DeviceProduct& product, const ProductLimits& limits)
-      : commands_(commands),
+  ProductSteps(const DeviceCommands& commands, const DeviceProduct& product, const ProductLimits& limits)
+      : DeviceSteps(commands),
         product_(product),
         limits_(limits),
         tile_(limits.is_in_local_memory ? kTileInLocalMemory
@@ -38,60 +49,62 @@ class ProductLaunches {
   int64_t cells() const { return product_.m * product_.n; }
 
   /// The cells of the result, each one chain.
-  Status Chains(const std::shared_ptr<DeviceMemory>& out) {
-    std::shared_ptr<DeviceMemory> sums = out;
+  void AddChains(const Place& out) {
+    Place sums = out;
     if (product_.type == ElementType::kFloat32 && product_.terms > kTermsOfStep) {
-      HEDDLE_ASSIGN_OR_RETURN(sums, commands_.device().Allocate(cells() * 8));
+      sums = PlaceIn(nullptr);
+      AddAllocation(cells() * 8, sums);
     }
-    return Launch(0, 1, 1, sums, out);
+    AddLaunches(0, 1, 1, sums, out);
   }
 
   /// The payload of the node over leaves [begin, end), in memory of its own.
-  Result<std::shared_ptr<DeviceMemory>> Node(int64_t begin, int64_t end) {
+  Place AddNode(int64_t begin, int64_t end) {
     const int64_t run = RunOf(end - begin), runs = CeilDivide(end - begin, run), levels = LevelsOf(run);
     const int64_t arrays = runs * (levels + (runs > 1 ? 1 : 0));
     if (runs > 1 && arrays * cells() * 8 > limits_.payload_bytes) {
       const int64_t middle = begin + FloorPowerOfTwo(end - begin - 1);
-      HEDDLE_ASSIGN_OR_RETURN(const std::shared_ptr<DeviceMemory> left, Node(begin, middle));
-      HEDDLE_ASSIGN_OR_RETURN(const std::shared_ptr<DeviceMemory> right, Node(middle, end));
-      HEDDLE_RETURN_IF_ERROR(commands_.Launch(leaf_source_, "heddle_add",
-                                              std::vector<DeviceArgument>{cells(), left, right},
-                                              commands_.ShapeOfCells(cells())));
+      const Place left = AddNode(begin, middle), right = AddNode(middle, end);
+      Add([this, left, right] {
+        return LaunchOnCells("heddle_add", {cells(), left->memory, std::exchange(right->memory, nullptr)});
+      });
       return left;
     }
-    HEDDLE_ASSIGN_OR_RETURN(const std::shared_ptr<DeviceMemory> root,
-                            commands_.device().Allocate(cells() * 8));
+    const Place root = PlaceIn(nullptr);
+    AddAllocation(cells() * 8, root);
     // The queue does one thing after the other, so that all nodes share the memory of their leaves.
-    HEDDLE_RETURN_IF_ERROR(Reserve(runs * levels, &nodes_));
+    AddAllocation(runs * levels * cells() * 8, nodes_);
     if (runs == 1) {
-      HEDDLE_RETURN_IF_ERROR(Launch(begin, end, run, root, nullptr));
+      AddLaunches(begin, end, run, root, nullptr);
       return root;
     }
-    HEDDLE_RETURN_IF_ERROR(Reserve(runs, &payloads_));
-    HEDDLE_RETURN_IF_ERROR(Launch(begin, end, run, payloads_, nullptr));
-    HEDDLE_RETURN_IF_ERROR(commands_.Launch(leaf_source_, "heddle_join",
-                                            std::vector<DeviceArgument>{runs, cells(), payloads_, root},
-                                            commands_.ShapeOfCells(cells())));
+    AddAllocation(runs * cells() * 8, payloads_);
+    AddLaunches(begin, end, run, payloads_, nullptr);
+    Add([this, runs, root] {
+      return LaunchOnCells("heddle_join", {runs, cells(), payloads_->memory, root->memory});
+    });
     return root;
   }
 
   /// The cells of the result, from the payload of its root.
-  Status Root(const std::shared_ptr<DeviceMemory>& root, const std::shared_ptr<DeviceMemory>& out) {
-    const int64_t is_symmetric = product_.is_symmetric;
-    return commands_.Launch(leaf_source_, "heddle_root",
-                            std::vector<DeviceArgument>{product_.m, product_.n, is_symmetric, root, out},
-                            commands_.ShapeOfCells(cells()));
+  void AddRoot(const Place& root, const Place& out) {
+    Add([this, root, out] {
+      const int64_t is_symmetric = product_.is_symmetric;
+      return LaunchOnCells("heddle_root", {product_.m, product_.n, is_symmetric,
+                                           std::exchange(root->memory, nullptr), out->memory});
+    });
   }
 
-  /// The cells on and above the diagonal of a payload, in memory of their own.
-  Result<std::shared_ptr<DeviceMemory>> Packed(const std::shared_ptr<DeviceMemory>& payload) {
-    const int64_t n = product_.n;
-    HEDDLE_ASSIGN_OR_RETURN(const std::shared_ptr<DeviceMemory> packed,
-                            commands_.device().Allocate(n * (n + 1) / 2 * 8));
-    HEDDLE_RETURN_IF_ERROR(commands_.Launch(leaf_source_, "heddle_pack",
-                                            std::vector<DeviceArgument>{n, payload, packed},
-                                            commands_.ShapeOfCells(cells())));
-    return packed;
+  /// Keeps the cells on and above the diagonal of a payload.
+  void AddPacking(const Place& payload) {
+    Add([this, payload]() -> Status {
+      const int64_t n = product_.n;
+      HEDDLE_ASSIGN_OR_RETURN(std::shared_ptr<DeviceMemory> packed,
+                              commands().device().Allocate(n * (n + 1) / 2 * 8));
+      HEDDLE_RETURN_IF_ERROR(LaunchOnCells("heddle_pack", {n, payload->memory, packed}));
+      payload->memory = std::move(packed);
+      return OkStatus();
+    });
   }
 
  private:
@@ -110,15 +123,21 @@ class ProductLaunches {
   }
   static int64_t LevelsOf(int64_t run) { return std::bit_width(static_cast<uint64_t>(run - 1)); }
 
-  Status Reserve(int64_t arrays, std::shared_ptr<DeviceMemory>* memory) {
-    if (*memory != nullptr && (*memory)->bytes() >= arrays * cells() * 8) return OkStatus();
-    HEDDLE_ASSIGN_OR_RETURN(*memory, commands_.device().Allocate(arrays * cells() * 8));
-    return OkStatus();
+  // At least so many bytes; more that are there already are as good.
+  void AddAllocation(int64_t bytes, const Place& place) {
+    Add([this, bytes, place]() -> Status {
+      if (place->memory != nullptr && place->memory->bytes() >= bytes) return OkStatus();
+      HEDDLE_ASSIGN_OR_RETURN(place->memory, commands().device().Allocate(bytes));
+      return OkStatus();
+    });
+  }
+
+  Status LaunchOnCells(const char* name, std::vector<DeviceArgument> arguments) {
+    return commands().Launch(leaf_source_, name, arguments, commands().ShapeOfCells(cells()));
   }
 
   // Leaves [begin, end), in runs, to `out` as cells of the result, or, where it is nullptr, to `sums`.
-  Status Launch(int64_t begin_leaf, int64_t end_leaf, int64_t run, const std::shared_ptr<DeviceMemory>& sums,
-                const std::shared_ptr<DeviceMemory>& out) {
+  void AddLaunches(int64_t begin_leaf, int64_t end_leaf, int64_t run, const Place& sums, const Place& out) {
     const int64_t first_term = begin_leaf * product_.height;
     const int64_t terms = std::min(product_.terms, end_leaf * product_.height) - first_term;
     const int64_t most = std::max<int64_t>(1, std::min(product_.height, terms));
@@ -130,28 +149,28 @@ class ProductLaunches {
     const int64_t terms_at_once =
         run > 1 || fitting >= most ? most : std::max(kTermsOfStep, fitting / kTermsOfStep * kTermsOfStep);
     for (int64_t tile = 0; tile < tiles; tile += tiles_at_once)
-      for (int64_t term = 0; term < most; term += terms_at_once) {
-        const int64_t end = std::min(most, term + terms_at_once), is_symmetric = product_.is_symmetric;
-        const int64_t is_last = out != nullptr && end == most;
-        const std::vector<DeviceArgument> arguments = {
-            product_.m, product_.n, terms, product_.height, run, tile, is_symmetric, term, end,
-            product_.a.memory, product_.a.first_cell + first_term * product_.a_column, product_.a_row,
-            product_.a_column, product_.b.memory, product_.b.first_cell + first_term * product_.n, product_.n,
-            sums, run > 1 ? nodes_ : sums, LevelsOf(run), out != nullptr ? out : sums, is_last};
-        HEDDLE_RETURN_IF_ERROR(
-            commands_.LaunchNext(source_, "heddle_product", arguments,
-                                 {std::min(tiles_at_once, tiles - tile), tile_.group_size}));
-      }
-    return OkStatus();
+      for (int64_t term = 0; term < most; term += terms_at_once)
+        AddLong([=, this] {
+          const int64_t end = std::min(most, term + terms_at_once), is_symmetric = product_.is_symmetric;
+          const int64_t is_last = out != nullptr && end == most;
+          const std::shared_ptr<DeviceMemory>& to = sums->memory;
+          const std::vector<DeviceArgument> arguments = {
+              product_.m, product_.n, terms, product_.height, run, tile, is_symmetric, term, end,
+              product_.a.memory, product_.a.first_cell + first_term * product_.a_column, product_.a_row,
+              product_.a_column, product_.b.memory, product_.b.first_cell + first_term * product_.n,
+              product_.n, to, run > 1 ? nodes_->memory : to, LevelsOf(run), out != nullptr ? out->memory : to,
+              is_last};
+          return commands().Launch(source_, "heddle_product", arguments,
+                                   {std::min(tiles_at_once, tiles - tile), tile_.group_size});
+        });
   }
 
-  DeviceCommands& commands_;
-  const DeviceProduct& product_;
-  const ProductLimits& limits_;
+  const DeviceProduct product_;
+  const ProductLimits limits_;
   const ProductTile tile_;
   const std::string source_, leaf_source_;
-  std::shared_ptr<DeviceMemory> payloads_;  // Of runs.
-  std::shared_ptr<DeviceMemory> nodes_;     // Of runs of several leaves: those that wait for others.
+  const Place payloads_ = PlaceIn(nullptr);  // Of runs.
+  const Place nodes_ = PlaceIn(nullptr);     // Of runs of several leaves: those that wait for others.
 };
 
 }  // namespace
@@ -171,50 +190,48 @@ ProductLimits ProductLimits::Of(const DeviceDescription& device) {
           .payload_bytes = std::min(kPayloadBytes, device.largest_allocation_bytes)};
 }
 
-Result<std::shared_ptr<const CellsOnDevice>> Multiply(DeviceCommands& commands, const DeviceProduct& product,
+Result<std::shared_ptr<const CellsOnDevice>> Multiply(const DeviceCommands& commands,
+                                                      const DeviceProduct& product,
                                                       const ProductLimits& limits) {
   HEDDLE_ASSIGN_OR_RETURN(const std::shared_ptr<const CellsOnDevice> result,
                           MakeOnDevice(commands.device(), {product.m, product.n}, product.type));
   if (product.m == 0 || product.n == 0) return result;
-  ProductLaunches launches(commands, product, limits);
-  if (product.leaves() == 1 && !product.is_symmetric) {
-    HEDDLE_RETURN_IF_ERROR(launches.Chains(result->memory()));
-    return result;
-  }
-  HEDDLE_ASSIGN_OR_RETURN(const std::shared_ptr<DeviceMemory> root, launches.Node(0, product.leaves()));
-  HEDDLE_RETURN_IF_ERROR(launches.Root(root, result->memory()));
+  const auto steps = std::make_shared<ProductSteps>(commands, product, limits);
+  const Place out = PlaceIn(result->memory());
+  if (product.leaves() == 1 && !product.is_symmetric)
+    steps->AddChains(out);
+  else
+    steps->AddRoot(steps->AddNode(0, product.leaves()), out);
+  HEDDLE_RETURN_IF_ERROR(steps->Run());
   return result;
 }
 
-Result<Matrix> NodesOf(DeviceCommands& commands, const DeviceProduct& product, int64_t first_leaf,
+Result<Matrix> NodesOf(const DeviceCommands& commands, const DeviceProduct& product, int64_t first_leaf,
                        const ProductLimits& limits) {
-  ProductLaunches launches(commands, product, limits);
+  const auto steps = std::make_shared<ProductSteps>(commands, product, limits);
   const bool is_empty = product.terms == 0 || product.m == 0 || product.n == 0;
   const std::vector<TreeNode> nodes =
       CoveringNodes(first_leaf, first_leaf + (is_empty ? 0 : product.leaves()));
-  std::vector<std::shared_ptr<DeviceMemory>> payloads;
-  for (const TreeNode& node : nodes) {
-    const int64_t begin = node.FirstLeaf() - first_leaf;
-    HEDDLE_ASSIGN_OR_RETURN(payloads.emplace_back(),
-                            launches.Node(begin, begin + (int64_t{1} << node.level)));
-    if (product.is_symmetric) {
-      HEDDLE_ASSIGN_OR_RETURN(payloads.back(), launches.Packed(payloads.back()));
-    }
-  }
-  const int64_t width = product.is_symmetric ? product.n * (product.n + 1) / 2 : launches.cells();
+  const int64_t width = product.is_symmetric ? product.n * (product.n + 1) / 2 : steps->cells();
   HEDDLE_ASSIGN_OR_RETURN(Matrix list, Matrix::Dense(static_cast<int64_t>(nodes.size()), 2 + width));
-  Status status;
-  for (size_t i = 0; i < nodes.size() && status.ok(); ++i) {
+  for (size_t i = 0; i < nodes.size(); ++i) {
+    const int64_t begin = nodes[i].FirstLeaf() - first_leaf;
+    const Place payload = steps->AddNode(begin, begin + (int64_t{1} << nodes[i].level));
+    if (product.is_symmetric) steps->AddPacking(payload);
     double* const row = list.mutable_data() + static_cast<int64_t>(i) * list.columns();
     row[0] = static_cast<double>(nodes[i].index);
     row[1] = nodes[i].level;
-    status = commands.queue().Read(*payloads[i], 0, width * 8, row + 2);
+    steps->Add([list, payload, width, row, &queue = commands.queue()] {
+      Status status = queue.Read(*payload->memory, 0, width * 8, row + 2);
+      // What is queued reads the payload and writes to the list.
+      const auto held = [list, memory = std::exchange(payload->memory, nullptr)](const Status&) {};
+      if (status.ok()) status = queue.WhenDone(held);
+      if (!status.ok()) static_cast<void>(queue.Finish());
+      return status;
+    });
   }
-  // What is queued reads the payloads and writes to the list.
-  if (status.ok()) status = commands.queue().WhenDone([list, payloads](const Status&) {});
-  if (status.ok()) return list;
-  static_cast<void>(commands.queue().Finish());
-  return status;
+  HEDDLE_RETURN_IF_ERROR(steps->Run());
+  return list;
 }
 
 Result<std::optional<Value>> MultiplyOnDevice(const KernelCall& call, DeviceQueue& queue) {

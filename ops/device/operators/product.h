@@ -33,13 +33,15 @@ struct ProductLimits {
   static ProductLimits Of(const DeviceDescription& device);
 };
 
-/// The whole product, in the memory of the device.
-Result<std::shared_ptr<const CellsOnDevice>> Multiply(DeviceCommands& commands, const DeviceProduct& product,
+/// The whole product, in the memory of the device. The launches of a long one are steps of the queue
+/// (DeviceSteps), as those of NodesOf.
+Result<std::shared_ptr<const CellsOnDevice>> Multiply(const DeviceCommands& commands,
+                                                      const DeviceProduct& product,
                                                       const ProductLimits& limits);
 /// Its tree nodes, where leaf 0 here is leaf `first_leaf` of all: a list as ReduceLeaves makes it, of a
 /// symmetric product as PackTriangles makes it, in the memory of the host. Payloads are there when the
 /// commands of the queue are done.
-Result<Matrix> NodesOf(DeviceCommands& commands, const DeviceProduct& product, int64_t first_leaf,
+Result<Matrix> NodesOf(const DeviceCommands& commands, const DeviceProduct& product, int64_t first_leaf,
                        const ProductLimits& limits);
 
 }  // namespace heddle::ops

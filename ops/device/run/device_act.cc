@@ -48,6 +48,7 @@ class OperatorAct : public DeviceAct {
   Status Advance() override {
     switch (step_) {
       case OfOperator::kQueue: return Queue();
+      case OfOperator::kQueueMore: return QueueMore();
       case OfOperator::kFinish: return FinishCall();
       case OfOperator::kRead: return ReadResults();
       case OfOperator::kStore: return StoreResults();
@@ -58,7 +59,7 @@ class OperatorAct : public DeviceAct {
   }
 
  private:
-  enum class OfOperator : uint8_t { kQueue, kFinish, kRead, kStore, kFetch, kHost };
+  enum class OfOperator : uint8_t { kQueue, kQueueMore, kFinish, kRead, kStore, kFetch, kHost };
 
   Status Queue() {
     if (!commands().ok()) return LeaveToHost(commands());  // Those of acts before, which it waited for.
@@ -66,15 +67,36 @@ class OperatorAct : public DeviceAct {
       if (input != nullptr && input->IsPanels()) return LeaveToHost(Unimplemented("on a device: row panels"));
     const Result<DeviceStreams::Stream> stream = Stream();
     if (!stream.ok()) return LeaveToHost(stream.status());
-    DeviceQueue& queue = *stream->queue;
     Result<std::unique_ptr<QueuedCall>> queued =
-        DeviceOperators::Of(*stream->device).Queue(call_, queue, given_.results);
-    if (!queued.ok()) {
-      ForgetResults();  // What has been made of them holds memory there.
-      if (WaitsForMemory(queued.status())) return OkStatus();
-      return IsOfDevice(queued.status()) ? LeaveToHost(queued.status()) : queued.status();
-    }
+        DeviceOperators::Of(*stream->device).Queue(call_, *stream->queue, given_.results);
+    if (!queued.ok()) return Refused(queued.status());
     queued_ = *std::move(queued);
+    return HasQueued(*stream->queue);
+  }
+
+  // The commands so far are done.
+  Status QueueMore() {
+    if (!commands().ok()) return LeaveToHost(commands());
+    const Result<DeviceStreams::Stream> stream = Stream();
+    if (!stream.ok()) return LeaveToHost(stream.status());
+    const Status status = queued_->QueueMore();
+    return status.ok() ? HasQueued(*stream->queue) : Refused(status);
+  }
+
+  Status Refused(const Status& why) {
+    queued_.reset();
+    ForgetResults();  // What has been made of them holds memory there.
+    step_ = OfOperator::kQueue;
+    if (WaitsForMemory(why)) return OkStatus();
+    return IsOfDevice(why) ? LeaveToHost(why) : why;
+  }
+
+  Status HasQueued(DeviceQueue& queue) {
+    if (queued_->HasMore()) {
+      step_ = OfOperator::kQueueMore;
+      WaitThen(queue, Place::kQueueing);
+      return OkStatus();
+    }
     step_ = OfOperator::kFinish;
     if (queued_->HasRest() || given_.ends_with_its_commands || MustRead()) {
       WaitThen(queue, queued_->HasRest() && queued_->IsLong() ? Place::kProcessor : Place::kHere);

@@ -13,7 +13,12 @@ namespace heddle::ops {
 class QueuedCall {
  public:
   virtual ~QueuedCall() = default;
-  /// Whether the host has work left when the commands are done. If not, the results are there: whoever reads
+  /// Whether it has more commands to queue when those that are queued are done: a product of many launches.
+  virtual bool HasMore() const { return false; }
+  /// Queues some of them, on the thread that uses the queue. kCancelled when the job is; else as
+  /// DeviceOperators::Queue.
+  virtual Status QueueMore() { return OkStatus(); }
+  /// Whether the host has work left when all commands are done. If not, the results are there: whoever reads
   /// them in the same queue need not wait, and the call can fail only with the device.
   virtual bool HasRest() const = 0;
   /// Whether that work may take longer than a message (docs/devices.md): joining payloads of many leaves.

@@ -13,6 +13,7 @@
 #include "ops/base/operator.h"
 #include "ops/device/device_matrix.h"
 #include "ops/device/print/print_tiles.h"
+#include "ops/device/run/step_queue.h"
 #include "ops/fused/fused.h"
 #include "ops/product/matmul.h"
 
@@ -36,11 +37,15 @@ bool HasKernels(const Node& node, std::span<const ValueInfo> inputs) {
 // A call by kernels of its operator. What the host reads has its cells when the commands are done.
 class QueuedKernels : public QueuedCall {
  public:
-  explicit QueuedKernels(bool is_read_by_host) : is_read_by_host_(is_read_by_host) {}
+  QueuedKernels(std::unique_ptr<StepQueue> queue, bool is_read_by_host)
+      : queue_(std::move(queue)), is_read_by_host_(is_read_by_host) {}
+  bool HasMore() const override { return queue_->HasStep(); }
+  Status QueueMore() override { return queue_->TakeStep(); }
   bool HasRest() const override { return is_read_by_host_; }
   Status Finish(std::span<Value>) override { return OkStatus(); }
 
  private:
+  const std::unique_ptr<StepQueue> queue_;
   const bool is_read_by_host_;
 };
 
@@ -177,11 +182,13 @@ Result<std::unique_ptr<QueuedCall>> DeviceOperators::QueueKernels(const KernelCa
   KernelCall on_device = call;
   on_device.inputs = inputs;
   on_device.last_read = nullptr;
+  auto steps = std::make_unique<StepQueue>(queue);
   HEDDLE_ASSIGN_OR_RETURN(std::optional<Value> result,
-                          FindOperator(call.node.op)->run_on_device(on_device, queue));
+                          FindOperator(call.node.op)->run_on_device(on_device, *steps));
   if (!result) return Unimplemented("on a device: this call of {}", call.node.op);
   results[0] = *std::move(result);
-  return std::unique_ptr<QueuedCall>(std::make_unique<QueuedKernels>(!results[0].matrix().IsOnDevice()));
+  return std::unique_ptr<QueuedCall>(
+      std::make_unique<QueuedKernels>(std::move(steps), !results[0].matrix().IsOnDevice()));
 }
 
 Result<std::unique_ptr<QueuedCall>> DeviceOperators::Queue(const KernelCall& call, DeviceQueue& queue,
@@ -196,6 +203,10 @@ Result<std::unique_ptr<QueuedCall>> DeviceOperators::Queue(const KernelCall& cal
 Status DeviceOperators::Run(const KernelCall& call, DeviceQueue& queue, std::span<Value> results) {
   HEDDLE_ASSIGN_OR_RETURN(const std::unique_ptr<QueuedCall> queued, Queue(call, queue, results));
   HEDDLE_RETURN_IF_ERROR(queue.Finish());
+  while (queued->HasMore()) {
+    HEDDLE_RETURN_IF_ERROR(queued->QueueMore());
+    HEDDLE_RETURN_IF_ERROR(queue.Finish());
+  }
   return queued->Finish(results);
 }
 

@@ -31,10 +31,11 @@ class DeviceOperators {
   /// operators.
   static Status CanRun(const Node& node, std::span<const ValueInfo> inputs);
 
-  /// Queues what computes the call as its operator does, to the bit; a program that is new is printed and
-  /// compiled before. Results that StaysOnDevice names are in the memory of the device afterwards.
-  /// kUnimplemented, with the reason, for a call that it leaves to the host; kResourceExhausted and
-  /// kUnavailable as of the device; kCancelled between the launches of a product that takes several.
+  /// Queues what computes the call as its operator does, to the bit, or the first of it
+  /// (QueuedCall::HasMore); a program that is new is printed and compiled before. Waits for nothing. Results
+  /// that StaysOnDevice names are in the memory of the device afterwards. kUnimplemented, with the reason, for
+  /// a call that it leaves to the host; kResourceExhausted and kUnavailable as of the device; kCancelled
+  /// between the launches of a product that takes several.
   Result<std::unique_ptr<QueuedCall>> Queue(const KernelCall& call, DeviceQueue& queue,
                                             std::span<Value> results);
   /// The same, all of it. Waits for the device.

@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <utility>
+
+#include "ops/device/device.h"
+
+namespace heddle::ops {
+
+/// The queue of a device as one call of an operator uses it: a step that is postponed is kept for who takes
+/// it when the commands so far are done. It outlives the steps; `queue` outlives it.
+class StepQueue : public DeviceQueue {
+ public:
+  explicit StepQueue(DeviceQueue& queue) : queue_(queue) {}
+
+  bool HasStep() const { return step_ != nullptr; }
+  /// Needs HasStep.
+  Status TakeStep() { return std::exchange(step_, nullptr)(); }
+
+  bool Postpone(std::function<Status()> step) override {
+    HEDDLE_CHECK(step_ == nullptr, "who has postponed a step does nothing else");
+    step_ = std::move(step);
+    return true;
+  }
+  Status Write(const void* from, int64_t bytes, DeviceMemory& to, int64_t offset) override {
+    return queue_.Write(from, bytes, to, offset);
+  }
+  Status Read(const DeviceMemory& from, int64_t offset, int64_t bytes, void* to) override {
+    return queue_.Read(from, offset, bytes, to);
+  }
+  Status Copy(const DeviceMemory& from, int64_t from_offset, int64_t bytes, DeviceMemory& to,
+              int64_t to_offset) override {
+    return queue_.Copy(from, from_offset, bytes, to, to_offset);
+  }
+  Status Launch(const std::shared_ptr<DeviceKernel>& kernel, std::span<const DeviceArgument> arguments,
+                const LaunchShape& shape) override {
+    return queue_.Launch(kernel, arguments, shape);
+  }
+  Status WhenDone(std::function<void(const Status&)> done) override {
+    return queue_.WhenDone(std::move(done));
+  }
+  Status Finish() override { return queue_.Finish(); }
+  Result<std::shared_ptr<DeviceMark>> Mark() override { return queue_.Mark(); }
+  Status WaitFor(const std::shared_ptr<DeviceMark>& mark) override { return queue_.WaitFor(mark); }
+
+ private:
+  DeviceQueue& queue_;
+  std::function<Status()> step_;
+};
+
+}  // namespace heddle::ops
