@@ -30,6 +30,7 @@ std::unique_ptr<ops::DeviceAct> KernelBody::BeginOnDevice(size_t number,
   for (const RegisterId id : task.produced)
     on_host.push_back(plan_->registers[static_cast<size_t>(id)].device.IsHost());
   on_host.resize(std::max(on_host.size(), results.size()), true);
+  // The plan counts the slots of a pass on the device, which acts that are only queued would exceed.
   const ops::DeviceAct::Surroundings surroundings{.device = task.id.device(),
                                                   .stream = plan_->streams[task.id.stream()].kind,
                                                   .streams = streams,
@@ -37,7 +38,8 @@ std::unique_ptr<ops::DeviceAct> KernelBody::BeginOnDevice(size_t number,
                                                   .user = prepared.user,
                                                   .results = results,
                                                   .on_host = std::move(on_host),
-                                                  .ends_with_its_commands = ends_with_its_commands};
+                                                  .ends_with_its_commands =
+                                                      ends_with_its_commands || task.panel_rows > 0};
   if (prepared.work == Work::kKernel && task.phase != Phase::kStage && prepared.node != nullptr)
     return ops::ActOfOperator(surroundings, kernels_, CallOf(prepared, inputs, act, nullptr));
   if (prepared.work != Work::kTransfer || inputs.empty() || inputs[0] == nullptr) return nullptr;

@@ -11,8 +11,8 @@
 #include "ops/base/stages.h"
 #include "ops/panels/staged_run.h"
 #include "scheduler/panel_lists.h"
+#include "scheduler/passes/plan_passes.h"
 #include "scheduler/plan_memory.h"
-#include "scheduler/plan_passes.h"
 #include "scheduler/staged_panels.h"
 
 namespace heddle::scheduler {

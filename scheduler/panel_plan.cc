@@ -259,6 +259,9 @@ class RankPanels : private TaskWriter {
     if (RoleOf(i).brings == TaskRole::Brings::kRows) return Bring({i}, kNone);
     BringParts(tasks_[i]);
     Task task = tasks_[i];
+    // What reads panels, or makes them, is the processor's.
+    const bool has_panels = RoleOf(i).is_lazy || RoleOf(i).takes_panels || RoleOf(i).stages;
+    if (has_panels && !task.id.device().IsHost()) TakeOver(&task, NewId(task.id, task.id.stream()));
     task.consumed.clear();
     task.control_in.clear();
     for (size_t input = 0; input < tasks_[i].consumed.size(); ++input)
@@ -271,7 +274,7 @@ class RankPanels : private TaskWriter {
       task.row_end = task.total_rows = old_.registers[Index(task.produced[0])].info.shape.rows;
     }
     const bool is_stage = role.stages && task.phase == Phase::kStage;
-    if (!is_stage && (role.is_lazy || role.takes_panels || role.stages)) task.phase = Phase::kPanels;
+    if (!is_stage && has_panels) task.phase = Phase::kPanels;
     if (role.held_bytes > 0) plan_.graph[task.node].SetAttribute(ops::kHeldBytes, Scalar(role.held_bytes));
     if (role.stages) SetStages(*role.stages, task.node, &plan_);
     if (is_stage) stage_done_[task.node] = NewRegister(&task, {}, /*control=*/true);

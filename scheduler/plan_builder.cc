@@ -143,8 +143,9 @@ void PlanBuilder::AddControl(size_t task) {
   last_task_[{node, rank}] = task;
   if (!ops::FindOperator(graph_[node].op)->updates) return;
   // Another rank's copy or a variable that keeps the value would make it wait for nothing.
-  const std::vector<TaskId> readers =
-      plan_.registers[static_cast<size_t>(plan_.tasks[task].consumed[0])].consumers;
+  const Register& updated = plan_.registers[static_cast<size_t>(plan_.tasks[task].consumed[0])];
+  if (OutlivesPlan(updated)) return;
+  const std::vector<TaskId> readers = updated.consumers;
   const auto keeps = [&](TaskId reader) {
     return reader.rank() != plan_.tasks[task].id.rank() ||
            plan_.tasks[TaskOf(reader)].kind == TaskKind::kSink;
@@ -152,6 +153,14 @@ void PlanBuilder::AddControl(size_t task) {
   if (std::any_of(readers.begin(), readers.end(), keeps)) return;
   for (TaskId reader : readers)
     if (reader != plan_.tasks[task].id) AddOrder(TaskOf(reader), task);
+}
+
+bool PlanBuilder::OutlivesPlan(const Register& reg) const {
+  const Task& source = plan_.tasks[TaskOf(reg.producer)];
+  if (source.kind != TaskKind::kSource || !graph_[source.node].Is("variable")) return false;
+  const std::string& name = graph_[source.node].Text("name");
+  return std::none_of(graph_.nodes.begin(), graph_.nodes.end(),
+                      [&](const Node& node) { return node.Is("assign") && node.Text("name") == name; });
 }
 
 std::vector<size_t> PlanBuilder::OtherRanksReady(NodeId node) {

@@ -23,7 +23,8 @@ struct OnDevice {
   std::vector<bool> nodes;                      ///< Whether tasks of the node run there.
   std::map<std::string, Residence> residences;  ///< Of live-ins that are not on the host alone.
   /// Values stay there from one operator to the next. Else each operator copies what it reads and makes,
-  /// within its act, and all registers are in the memory of the host: of plans in panels.
+  /// within its act, and all registers are in the memory of the host: of plans that come to be in panels,
+  /// before their copies come to be tasks (scheduler/passes/panel_copies.h).
   bool keeps_values = true;
 };
 
@@ -137,8 +138,11 @@ class PlanBuilder {
   /// told there. A failure ends the run on all ranks, and what was to be printed first would be lost.
   void BringOrder(NodeId node, int32_t rank);
   /// The task must not act before the tasks of node.after on its rank have acted, nor, if it updates its
-  /// first input, before those that read it.
+  /// first input, before those that read it. Cells that outlive the plan are copied by whoever updates them:
+  /// such a task waits for no reader.
   void AddControl(size_t task);
+  /// Whether a variable has the cells of the register all the time: a live-in that the plan does not replace.
+  bool OutlivesPlan(const Register& reg) const;
   void AddOrder(size_t earlier, size_t later);
   /// Tasks of rank 0, one for every other rank, that act when that rank has read all that the script reads
   /// before `node`, in this plan and in those before it: a rank that is in this plan has done with them.

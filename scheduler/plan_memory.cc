@@ -18,7 +18,7 @@
 #include "core/values/panels.h"
 #include "core/values/sizes.h"
 #include "ops/base/operator.h"
-#include "scheduler/plan_passes.h"
+#include "scheduler/passes/plan_passes.h"
 
 namespace heddle::scheduler {
 namespace {

@@ -13,6 +13,7 @@
 #include "scheduler/memory_of_plan.h"
 #include "scheduler/panel_lists.h"
 #include "scheduler/panel_plan.h"
+#include "scheduler/passes/panel_copies.h"
 #include "scheduler/place.h"
 #include "scheduler/plan_builder.h"
 #include "scheduler/plan_memory.h"
@@ -68,9 +69,18 @@ bool HasRoom(const Plan& plan, int64_t memory_bytes, bool for_kernels) {
   return true;
 }
 
+// Whether the device has room for what the plan has there.
+Status CheckDevice(const Plan& plan, const ScheduleOptions& options) {
+  if (!options.device || options.device->memory_bytes == 0) return OkStatus();
+  const int64_t bytes = PeakOnDevice(plan, options.device->device), most = options.device->memory_bytes;
+  return bytes <= most ? OkStatus()
+                       : ResourceExhausted("a plan needs {} bytes of a device, which has {}", bytes, most);
+}
+
 // The highest panels with which the plan fits and leaves room, down to a granule. Else the highest with which
-// it fits, with what is in transit if any do.
-Result<Plan> CompleteInPanels(const Plan& plan, const ScheduleOptions& options) {
+// it fits, with what is in transit if any do. `copies_are_tasks`: of panels that operators on a device read
+// and make (CopyPanels); else these copy them within their acts, and need less memory there.
+Result<Plan> CompleteInPanels(const Plan& plan, const ScheduleOptions& options, bool copies_are_tasks) {
   // A good part of the panels of a pass is still in a cache when the next of its tasks reads them.
   constexpr int64_t kMostPassBytes = int64_t{32} << 20, kLeastPassBytes = int64_t{1} << 20;
   constexpr int64_t kPartsOfMemory = 4, kPartsOfWhole = 32, kPanelsOfStage = 4;
@@ -95,10 +105,12 @@ Result<Plan> CompleteInPanels(const Plan& plan, const ScheduleOptions& options) 
   std::optional<Plan> tight;
   for (;; panels.pass_bytes /= 2, panels.stage_bytes /= 2) {
     Plan tried = InPanels(plan, panels);
+    if (copies_are_tasks) CopyPanels(&tried, options.device->device);
     Status status = Complete(&tried, options);
     // Passes and guards are put in the order of one rank each: that the ranks can follow it together is
     // looked at.
     if (status.ok()) status = CheckLive(tried);
+    if (status.ok() && copies_are_tasks) status = CheckDevice(tried, options);
     const bool is_enough = options.panel_bytes > 0 || options.memory_bytes == 0;
     if (status.ok() && (is_enough || HasRoom(tried, options.memory_bytes, /*for_kernels=*/true)))
       return tried;
@@ -148,12 +160,13 @@ Result<Plan> Schedule(const Graph& graph, const std::map<std::string, Distributi
   CountLists(&plan);
   for (Task& task : plan.tasks) task.cost_ns = EstimateNs(plan.graph, task, options.constants);
   if (options.in_panels) {
-    HEDDLE_ASSIGN_OR_RETURN(plan, CompleteInPanels(plan, options));
+    Result<Plan> in_panels = CompleteInPanels(plan, options, options.device.has_value());
+    if (options.device && in_panels.status().code() == StatusCode::kResourceExhausted)
+      in_panels = CompleteInPanels(plan, options, /*copies_are_tasks=*/false);
+    HEDDLE_ASSIGN_OR_RETURN(plan, std::move(in_panels));
   } else {
     HEDDLE_RETURN_IF_ERROR(Complete(&plan, options));
-    const bool is_short = options.device && options.device->memory_bytes > 0 &&
-                          PeakOnDevice(plan, options.device->device) > options.device->memory_bytes;
-    if (is_short) return ThroughDevice(graph, live_in, options);
+    if (!CheckDevice(plan, options).ok()) return ThroughDevice(graph, live_in, options);
   }
   HEDDLE_RETURN_IF_ERROR(Verify(plan));
   return plan;

@@ -172,6 +172,7 @@ class Verifier {
     if (!device.IsHost() && (task.kind == TaskKind::kSink || task.kind == TaskKind::kCopy))
       return Broken(task, "is on a device, which only computes");
     if (task.phase == Phase::kTransfer) return CheckTransfer(task, device, kind);
+    if (task.kind == TaskKind::kRepeat) return CheckRepeat(task);
     HEDDLE_RETURN_IF_ERROR(CheckVariable(task));
     const bool is_variable = BindingOf(task) != nullptr;
     for (const RegisterId id : task.consumed) {
@@ -196,6 +197,15 @@ class Verifier {
     const bool is_in = kind == StreamKind::kCopyIn;
     if (from != (is_in ? Device() : device) || to != (is_in ? device : Device()))
       return Broken(task, "transfers from or to another memory than its stream");
+    return OkStatus();
+  }
+
+  // What it hands on stays where it is.
+  Status CheckRepeat(const Task& task) const {
+    for (const RegisterId from : task.consumed)
+      for (const RegisterId to : task.produced)
+        if (from != -1 && !plan_.registers[static_cast<size_t>(to)].control && MemoryOf(from) != MemoryOf(to))
+          return Broken(task, "repeats a value in another memory");
     return OkStatus();
   }
 

@@ -51,7 +51,9 @@ Status BlockRunner::MakeRoomOnDevice(const Plan& plan, VariableTable* frame) {
   if (is_new || plan.key == 0) found->second = scheduler::PeakOnDevice(plan, stream->device);
   const int64_t room = RoomOnDevice(device->description().memory_bytes) - found->second;
   std::set<std::string> read;
-  for (const Binding& binding : plan.live_in) read.insert(binding.variable);
+  // Plans in panels read variables in the memory of the host, whatever is there of them.
+  for (const Binding& binding : plan.live_in)
+    if (!binding.device.IsHost()) read.insert(binding.variable);
   std::vector<Variable*> others;
   int64_t bytes = 0;
   const auto add = [&](VariableTable& table, bool may_be_read) {

@@ -18,7 +18,7 @@
 #include "ops/fused/fused.h"
 #include "ops/panels/staged_run.h"
 #include "scheduler/memory_of_plan.h"
-#include "scheduler/plan_passes.h"
+#include "scheduler/passes/plan_passes.h"
 
 namespace heddle::engine {
 namespace {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "scheduler/plan_passes.h"
+#include "scheduler/passes/plan_passes.h"
 
 #include <algorithm>
 #include <span>

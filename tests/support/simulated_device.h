@@ -8,6 +8,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <thread>
 #include <vector>
@@ -19,11 +20,20 @@
 // A device on which everything that may go wrong with memory and order goes wrong, or is named.
 namespace heddle::testing_support {
 
+/// How long commands take, in the place of random times.
+struct CommandTimes {
+  int64_t write_ns = 0, launch_ns = 0, read_ns = 0;
+};
+
 struct SimulatedDeviceOptions {
   uint64_t seed = 0;
   int64_t most_delay_ns = 1000;          ///< Of a command behind the one before it in its queue.
   int64_t memory_bytes = INT64_MAX / 4;  ///< More at once is kResourceExhausted.
   int64_t lost_at_command = -1;          ///< This command and all behind it fail with kUnavailable.
+  std::optional<CommandTimes> times = std::nullopt;
+  int64_t compute_units = 0;          ///< 0: as many as the real one has.
+  int64_t planned_bytes = INT64_MAX;  ///< More at once is a fault.
+  int64_t unheard_wait = -1;          ///< The WaitFor, of those with a mark, that is left out: a mutation.
 };
 
 /// Kernels run on `real`, on copies; all else is here. Commands of a queue are done in order, and late: when
@@ -39,8 +49,8 @@ struct SimulatedDeviceOptions {
 /// writes what one of another queue writes, or writes what one of another queue reads, and does not wait for
 /// it (by DeviceQueue::WaitFor, or because the host knew it done), however the seed orders them; bytes
 /// outside of a memory; bytes that are read and nothing has written; memory of the host that changes while a
-/// command reads or writes it; a kernel that writes to a const argument or behind its memory. Each is kept as
-/// a sentence. Thread-safe.
+/// command reads or writes it; a kernel that writes to a const argument or behind its memory; more memory in
+/// use than is planned. Each is kept as a sentence. Thread-safe.
 class SimulatedDevice : public ops::ComputeDevice, public ops::DeviceSet {
  public:
   explicit SimulatedDevice(ops::ComputeDevice& real, const SimulatedDeviceOptions& options = {});
@@ -68,7 +78,14 @@ class SimulatedDevice : public ops::ComputeDevice, public ops::DeviceSet {
   int64_t writes() const { return writes_; }      ///< Commands of that kind that were done.
   int64_t reads() const { return reads_; }        ///< The same.
   int64_t launches() const { return launches_; }  ///< The same.
+  int64_t waits() const { return waits_; }        ///< WaitFor with a mark, all queues together.
+  /// Whether a command did not know what the wait that was left out would have told it.
+  bool has_missed_wait() const { return has_missed_wait_; }
+  /// How many times somebody has blocked in Finish.
+  int64_t blocked() const { return blocked_; }
   int64_t bytes_in_use() const;
+  /// The most that were in use at one time.
+  int64_t most_bytes() const;
 
  private:
   class Memory;
@@ -83,6 +100,7 @@ class SimulatedDevice : public ops::ComputeDevice, public ops::DeviceSet {
   void Fault(std::string what);
   bool IsLost() const { return options_.lost_at_command >= 0 && commands_ >= options_.lost_at_command; }
   Status Lost() const;
+  int64_t DurationOf(const Command& command);
   /// Names what the command's accesses meet, and puts it behind the others of its queue.
   Status Enqueue(Queue& queue, Command command);
   bool IsEligible(const Queue& queue) const;
@@ -108,13 +126,14 @@ class SimulatedDevice : public ops::ComputeDevice, public ops::DeviceSet {
   int64_t now_ns_ = 0;
   int64_t commands_ = 0;
   int next_queue_ = 0, next_memory_ = 0;
-  int64_t bytes_in_use_ = 0;
+  int64_t bytes_in_use_ = 0, most_bytes_ = 0;
   std::vector<Queue*> queues_;
   std::map<int, int64_t> executed_;              ///< Of each queue, how many of its commands are done.
   Knowledge known_;                              ///< The same, as far as the host knows.
   std::map<int, std::vector<Access>> accesses_;  ///< By memory: those that the host does not know done.
   std::vector<std::string> faults_;
-  std::atomic<int64_t> writes_ = 0, reads_ = 0, launches_ = 0;
+  std::atomic<int64_t> writes_ = 0, reads_ = 0, launches_ = 0, waits_ = 0, blocked_ = 0;
+  std::atomic<bool> has_missed_wait_ = false;
 };
 
 }  // namespace heddle::testing_support

@@ -176,6 +176,37 @@ TEST(DevicePlanTest, AVariableThatIsReplacedKeepsNoCopy) {
   EXPECT_EQ(plan->live_out[0].device, kGpu);
 }
 
+// X[1, 1] = 0 waits for the copy of X, so that it may write over X, where X is replaced; not where the
+// variable keeps the cells, of which the update makes others anyway.
+TEST(DevicePlanTest, AnUpdateWaitsForACopyThatLetsItWriteInPlace) {
+  for (const char* const name : {"X", "Y"}) {
+    GraphUnderTest g;
+    const NodeId x = g.Variable("X", MatrixOf(100'000, 20));
+    const NodeId v = g.Variable("v", MatrixOf(1, 1));
+    g.Assign("E", g.Op("exp", {x}, MatrixOf(100'000, 20)));
+    const NodeId one = g.Variable("one", ValueInfo::OfScalar(ValueType::kDouble));
+    const NodeId update = g.Op("indexAssign", {x, v, one, one, one, one}, MatrixOf(100'000, 20));
+    g.Assign(name, update);
+    const Result<Plan> plan =
+        PlanOf(g, {{"X", Distribution::One()}, {"v", Distribution::One()}, {"one", Distribution::Each()}},
+               {.ranks = 1});
+    ASSERT_TRUE(plan.ok()) << plan.status().ToString();
+    const auto found = std::find_if(plan->tasks.begin(), plan->tasks.end(),
+                                    [&](const Task& task) { return task.node == update; });
+    ASSERT_NE(found, plan->tasks.end());
+    const Register& updated = plan->registers[static_cast<size_t>(found->consumed[0])];
+    const auto is_copy = [&](TaskId id) {
+      return plan->streams[id.stream()].kind == StreamKind::kCopyIn;
+    };
+    EXPECT_TRUE(std::any_of(updated.consumers.begin(), updated.consumers.end(), is_copy));
+    const bool waits = std::any_of(found->control_in.begin(), found->control_in.end(), [&](RegisterId id) {
+      return is_copy(plan->registers[static_cast<size_t>(id)].producer);
+    });
+    EXPECT_EQ(waits, std::string_view(name) == "X");
+    EXPECT_EQ(found->control_in.size(), waits ? 1U : 0U);
+  }
+}
+
 TEST(DevicePlanTest, MemoryOfTheDeviceIsItsOwn) {
   const Result<Plan> plan = PlanOf(ExpAndSums(), {{"X", Distribution::One()}}, {.ranks = 1});
   ASSERT_TRUE(plan.ok()) << plan.status().ToString();
@@ -186,19 +217,103 @@ TEST(DevicePlanTest, MemoryOfTheDeviceIsItsOwn) {
   EXPECT_LT(plan->peak_bytes[0], 3 * 16'000'000);
 }
 
-// Rows go there a panel at a time, within the acts of the operators.
+// Rows go there a panel at a time: X for two operators, what they make back, and nothing of what is between.
 TEST(DevicePlanTest, WhatTheDeviceHasNoRoomForGoesThroughItInPanels) {
   ScheduleOptions options{.ranks = 1};
   options.device = DeviceOptions{.memory_bytes = 40'000'000};
   const Result<Plan> plan = PlanOf(ExpAndSums(), {{"X", Distribution::One()}}, options);
   ASSERT_TRUE(plan.ok()) << plan.status().ToString();
-  EXPECT_EQ(CountTasks(*plan), (Counts{.on_device = 3}));
+  EXPECT_EQ(CountTasks(*plan), (Counts{.on_device = 3, .copies_in = 1, .copies_out = 1}));
   for (const Task& task : plan->tasks)
-    if (!task.id.device().IsHost()) {
+    if (!task.id.device().IsHost() && task.phase != Phase::kTransfer) {
       EXPECT_GT(task.panel_rows, 0);
-      EXPECT_LE(task.panel_rows * 20 * 8 * 4, 40'000'000);
     }
-  for (const Register& reg : plan->registers) EXPECT_TRUE(reg.device.IsHost());
+  // X, exp(X), its sums and the product, of two panels each.
+  int on_device = 0;
+  int64_t bytes = 0;
+  for (const Register& reg : plan->registers) {
+    if (reg.device.IsHost()) continue;
+    ++on_device;
+    EXPECT_EQ(reg.slots, 2);
+    bytes += reg.slots * reg.bytes;
+  }
+  EXPECT_EQ(on_device, 4);
+  EXPECT_EQ(PeakOnDevice(*plan, kGpu), bytes);
+  EXPECT_LE(bytes, 40'000'000);
+}
+
+// v is copied there once, and each panel of X is multiplied with it; the lists of t(X) %*% q are the host's.
+TEST(DevicePlanTest, WhatAllPanelsReadIsCopiedOnce) {
+  GraphUnderTest g;
+  const NodeId x = g.Variable("X", MatrixOf(100'000, 20));
+  const NodeId v = g.Variable("v", MatrixOf(20, 1));
+  g.Assign("q", g.Op("t%*%", {x, g.Op("%*%", {x, v}, MatrixOf(100'000, 1))}, MatrixOf(20, 1)));
+  ScheduleOptions options{.ranks = 1};
+  options.device = DeviceOptions{.memory_bytes = 4'000'000};
+  const Result<Plan> plan = PlanOf(g, {{"X", Distribution::One()}, {"v", Distribution::One()}}, options);
+  ASSERT_TRUE(plan.ok()) << plan.status().ToString();
+  EXPECT_EQ(CountTasks(*plan), (Counts{.on_device = 2, .copies_in = 2, .copies_out = 0}));
+  int repeated = 0;
+  for (const Task& task : plan->tasks) {
+    if (task.kind != TaskKind::kRepeat || task.consumed.empty()) continue;
+    const Register& source = plan->registers[static_cast<size_t>(task.consumed[0])];
+    const Register& made = plan->registers[static_cast<size_t>(task.produced[0])];
+    EXPECT_EQ(source.device, kGpu);
+    EXPECT_EQ(made.device, kGpu);
+    EXPECT_EQ(source.slots, 1);
+    EXPECT_EQ(made.bytes, 0) << "the cells are those of what is repeated";
+    ++repeated;
+  }
+  EXPECT_EQ(repeated, 1);
+  EXPECT_LE(PeakOnDevice(*plan, kGpu), 4'000'000);
+}
+
+// Half of the memory, half of the rows. Where two panels of everything are too much, operators copy within
+// their acts.
+TEST(DevicePlanTest, PanelsAreAsHighAsTheDeviceHasRoom) {
+  int64_t last = INT64_MAX;
+  for (const int64_t memory : {40'000'000, 20'000'000, 10'000'000, 5'000'000}) {
+    ScheduleOptions options{.ranks = 1};
+    options.device = DeviceOptions{.memory_bytes = memory};
+    const Result<Plan> plan = PlanOf(ExpAndSums(), {{"X", Distribution::One()}}, options);
+    ASSERT_TRUE(plan.ok()) << plan.status().ToString();
+    int64_t height = 0;
+    for (const Task& task : plan->tasks)
+      if (!task.id.device().IsHost()) height = std::max(height, task.panel_rows);
+    EXPECT_GT(height, 0);
+    EXPECT_LE(height, last);
+    last = height;
+    EXPECT_LE(PeakOnDevice(*plan, kGpu), memory);
+    EXPECT_GT(PeakOnDevice(*plan, kGpu), 0);
+  }
+  // Panels that are reduced are granules, of 2048 rows here.
+  GraphUnderTest g;
+  const NodeId x = g.Variable("X", MatrixOf(100'000, 20));
+  g.Assign("s", g.Op("colSums", {g.Op("exp", {x}, MatrixOf(100'000, 20))}, MatrixOf(1, 20)));
+  ScheduleOptions options{.ranks = 1};
+  options.device = DeviceOptions{.memory_bytes = 1'000'000};
+  const Result<Plan> none = PlanOf(g, {{"X", Distribution::One()}}, options);
+  ASSERT_TRUE(none.ok()) << none.status().ToString();
+  EXPECT_EQ(CountTasks(*none), (Counts{.on_device = 2}));
+  EXPECT_EQ(PeakOnDevice(*none, kGpu), 0);
+}
+
+// What reads panels as it needs them, and makes some, is the processor's; what is cut into panels of them is
+// copied.
+TEST(DevicePlanTest, OperatorsInStagesAreTheHosts) {
+  GraphUnderTest g;
+  const NodeId x = g.Variable("X", MatrixOf(100'000, 20));
+  const NodeId r = g.Op("rev", {g.Op("exp", {x}, MatrixOf(100'000, 20))}, MatrixOf(100'000, 20));
+  g.Assign("s", g.Op("colSums", {g.Op("abs", {r}, MatrixOf(100'000, 20))}, MatrixOf(1, 20)));
+  ScheduleOptions options{.ranks = 1};
+  options.device = DeviceOptions{.memory_bytes = 4'000'000};
+  const Result<Plan> plan = PlanOf(g, {{"X", Distribution::One()}}, options);
+  ASSERT_TRUE(plan.ok()) << plan.status().ToString();
+  EXPECT_EQ(CountTasks(*plan), (Counts{.on_device = 3, .copies_in = 2, .copies_out = 1}));
+  for (const Task& task : plan->tasks)
+    if (task.node == r) {
+      EXPECT_TRUE(task.id.device().IsHost() || task.phase == Phase::kTransfer);
+    }
 }
 
 // ---- By cost. A device of ten times the processor's rates, whose copies take as long as the processor

@@ -6,8 +6,8 @@
 #include <algorithm>
 
 #include "core/memory/block_pool.h"
+#include "scheduler/passes/plan_passes.h"
 #include "scheduler/plan_memory.h"
-#include "scheduler/plan_passes.h"
 #include "scheduler/schedule.h"
 #include "tests/unit/scheduler/graph_under_test.h"
 
