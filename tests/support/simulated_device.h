@@ -65,9 +65,10 @@ class SimulatedDevice : public ops::ComputeDevice, public ops::DeviceSet {
   void Drive();
 
   std::vector<std::string> faults() const;
-  int64_t writes() const { return writes_; }      ///< Commands of that kind that were done.
-  int64_t reads() const { return reads_; }        ///< The same.
-  int64_t launches() const { return launches_; }  ///< The same.
+  int64_t writes() const { return writes_; }                ///< Commands of that kind that were done.
+  int64_t reads() const { return reads_; }                  ///< The same.
+  int64_t launches() const { return launches_; }            ///< The same.
+  int64_t bytes_written() const { return bytes_written_; }  ///< By writes.
   int64_t bytes_in_use() const;
 
  private:
@@ -114,7 +115,7 @@ class SimulatedDevice : public ops::ComputeDevice, public ops::DeviceSet {
   Knowledge known_;                              ///< The same, as far as the host knows.
   std::map<int, std::vector<Access>> accesses_;  ///< By memory: those that the host does not know done.
   std::vector<std::string> faults_;
-  std::atomic<int64_t> writes_ = 0, reads_ = 0, launches_ = 0;
+  std::atomic<int64_t> writes_ = 0, bytes_written_ = 0, reads_ = 0, launches_ = 0;
 };
 
 }  // namespace heddle::testing_support
