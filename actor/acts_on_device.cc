@@ -43,9 +43,9 @@ std::unique_ptr<ops::DeviceAct> KernelBody::BeginOnDevice(size_t number,
   if (prepared.work == Work::kKernel && task.phase != Phase::kStage && prepared.node != nullptr)
     return ops::ActOfOperator(surroundings, kernels_, CallOf(prepared, inputs, act, nullptr));
   if (prepared.work != Work::kTransfer || inputs.empty() || inputs[0] == nullptr) return nullptr;
-  if (surroundings.stream == StreamKind::kCopyIn) return ops::ActOfCopyIn(surroundings, *inputs[0]);
-  return ops::ActOfCopyOut(surroundings, *inputs[0],
-                           plan_->registers[static_cast<size_t>(task.produced[0])].info.format);
+  const Format format = plan_->registers[static_cast<size_t>(task.produced[0])].info.format;
+  if (surroundings.stream == StreamKind::kCopyIn) return ops::ActOfCopyIn(surroundings, *inputs[0], format);
+  return ops::ActOfCopyOut(surroundings, *inputs[0], format);
 }
 
 }  // namespace heddle::actor

@@ -124,7 +124,7 @@ Status RunThere(ops::ComputeDevice* device, ops::DeviceQueue* queue, const ops::
   std::vector<const Value*> inputs(call.inputs.begin(), call.inputs.end());
   for (const Value*& input : inputs) {
     if (input == nullptr || !input->IsMatrix() || !input->matrix().IsOnDevice()) continue;
-    HEDDLE_ASSIGN_OR_RETURN(Matrix cells, ToDense(input->matrix()));
+    HEDDLE_ASSIGN_OR_RETURN(Matrix cells, ToHost(input->matrix()));
     copies.emplace_back(std::move(cells));
     input = &copies.back();
   }
@@ -260,8 +260,9 @@ Status Expression::UseDevice(ops::ComputeDevice& device) {
   HEDDLE_ASSIGN_OR_RETURN(state_->queue, device.MakeQueue());
   state_->device = &device;
   for (auto& [name, value] : state_->inputs) {
-    if (!value.IsMatrix() || !value.matrix().IsDense()) continue;
-    HEDDLE_ASSIGN_OR_RETURN(Matrix there, ops::ToDevice(value.matrix(), device, *state_->queue));
+    if (!value.IsMatrix() || !(value.matrix().IsDense() || value.matrix().IsSparse())) continue;
+    const auto copy = value.matrix().IsSparse() ? ops::EntriesToDevice : ops::ToDevice;
+    HEDDLE_ASSIGN_OR_RETURN(Matrix there, copy(value.matrix(), device, *state_->queue));
     value = Value(std::move(there));
   }
   return state_->queue->Finish();

@@ -262,7 +262,7 @@ Matrix Matrix::OfDeviceCells(std::shared_ptr<const DeviceCells> cells) {
   matrix.element_type_ = cells->element_type();
   matrix.first_row_ = 0;
   matrix.device_pointer_ = cells.get();
-  matrix.memory_ = Buffer::Adopt(cells.get(), matrix.cells() * BytesOf(matrix.element_type_), [cells] {});
+  matrix.memory_ = Buffer::Adopt(cells.get(), cells->bytes(), [cells] {});
   return matrix;
 }
 
@@ -285,6 +285,7 @@ int64_t Matrix::bytes() const {
         static_cast<double>(rows_) / static_cast<double>(std::max<int64_t>(groups().rows, 1));
     return static_cast<int64_t>(std::ceil(static_cast<double>(memory_->bytes()) * share));
   }
+  if (IsOnDevice() && device_cells().IsSparse()) return device_cells().bytes();
   if (!IsSparse()) return cells() * BytesOf(element_type_);
   return stored() * (BytesOf(element_type_) + 4) + (rows_ + 1) * 8;
 }
@@ -384,10 +385,17 @@ Result<Matrix> FilledMatrix(int64_t rows, int64_t columns, double value) {
   return matrix;
 }
 
+Result<Matrix> ToHost(const Matrix& matrix) {
+  if (!matrix.IsOnDevice()) return matrix;
+  return matrix.device_cells().ToHost(matrix.first_row(), matrix.first_row() + matrix.rows());
+}
+
 Result<Matrix> ToDense(const Matrix& matrix) {
   if (matrix.IsDense()) return matrix;
-  if (matrix.IsOnDevice())
-    return matrix.device_cells().ToHost(matrix.first_row(), matrix.first_row() + matrix.rows());
+  if (matrix.IsOnDevice()) {
+    HEDDLE_ASSIGN_OR_RETURN(const Matrix cells, ToHost(matrix));
+    return ToDense(cells);
+  }
   if (matrix.IsCompressed())
     return DecodeRows(matrix.groups(), matrix.first_row(), matrix.first_row() + matrix.rows());
   HEDDLE_ASSIGN_OR_RETURN(Matrix dense,
@@ -399,7 +407,7 @@ Result<Matrix> ToDense(const Matrix& matrix) {
 Result<Matrix> ToSparse(const Matrix& matrix) {
   if (matrix.IsSparse()) return matrix;
   if (matrix.IsOnDevice()) {
-    HEDDLE_ASSIGN_OR_RETURN(const Matrix cells, ToDense(matrix));
+    HEDDLE_ASSIGN_OR_RETURN(const Matrix cells, ToHost(matrix));
     return ToSparse(cells);
   }
   HEDDLE_ASSIGN_OR_RETURN(Matrix sparse, Matrix::Sparse(matrix.rows(), matrix.columns(),
@@ -411,7 +419,7 @@ Result<Matrix> ToSparse(const Matrix& matrix) {
 Result<Matrix> ToElementType(const Matrix& matrix, ElementType type) {
   if (matrix.element_type() == type) return matrix;
   if (matrix.IsOnDevice()) {
-    HEDDLE_ASSIGN_OR_RETURN(const Matrix cells, ToDense(matrix));
+    HEDDLE_ASSIGN_OR_RETURN(const Matrix cells, ToHost(matrix));
     return ToElementType(cells, type);
   }
   if (matrix.IsCompressed()) {

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "core/values/column_groups.h"
+#include "core/values/device_cells.h"
 #include "ops/base/parallel.h"
 #include "ops/cells/decode_sparse.h"
 #include "ops/cells/decode_tile.h"
@@ -67,8 +68,9 @@ void DecodeCells(const Matrix& x, void* cells) {
 
 Result<Value> Decoded(Value value) {
   if (!value.IsMatrix() || !(value.matrix().IsCompressed() || value.matrix().IsOnDevice())) return value;
-  HEDDLE_ASSIGN_OR_RETURN(Matrix dense, AsDense(value.matrix()));
-  return Value(std::move(dense));
+  HEDDLE_ASSIGN_OR_RETURN(Matrix cells,
+                          value.matrix().IsOnDevice() ? ToHost(value.matrix()) : AsDense(value.matrix()));
+  return Value(std::move(cells));
 }
 
 Result<Matrix> AsDense(const Matrix& x) {

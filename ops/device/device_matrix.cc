@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "ops/cells/storage.h"
+#include "ops/elementwise/elementwise_sparse.h"
 
 namespace heddle::ops {
 
@@ -13,10 +14,36 @@ const CellsOnDevice& CellsOf(const Matrix& matrix) {
   return static_cast<const CellsOnDevice&>(matrix.device_cells());
 }
 
-Status CellsOnDevice::Read(int64_t begin, int64_t end, DeviceQueue& queue, void* to) const {
+int64_t CellsOnDevice::bytes() const {
+  if (!entries_) return shape_.rows * shape_.columns * BytesOf(element_type_);
+  return entries_->count * (BytesOf(element_type_) + 4) + (shape_.rows + 1) * 8;
+}
+
+Result<Matrix> CellsOnDevice::Read(int64_t begin, int64_t end, DeviceQueue& queue) const {
   HEDDLE_RETURN_IF_ERROR(WaitIn(queue));
-  const int64_t row_bytes = shape_.columns * BytesOf(element_type_);
-  return queue.Read(*memory_, begin * row_bytes, (end - begin) * row_bytes, to);
+  const auto read = [&](const DeviceMemory& from, int64_t offset, int64_t bytes, void* to) {
+    return bytes > 0 ? queue.Read(from, offset, bytes, to) : OkStatus();
+  };
+  const int64_t cell = BytesOf(element_type_);
+  Matrix cells;
+  Status status;
+  if (!entries_) {
+    HEDDLE_ASSIGN_OR_RETURN(cells, Matrix::Dense(end - begin, shape_.columns, element_type_));
+    const int64_t row_bytes = shape_.columns * cell;
+    status = read(*memory_, begin * row_bytes, (end - begin) * row_bytes, cells.mutable_data<char>());
+  } else {
+    HEDDLE_ASSIGN_OR_RETURN(cells,
+                            Matrix::Sparse(shape_.rows, shape_.columns, entries_->count, element_type_));
+    const int64_t count = entries_->count;
+    status = read(*entries_->offsets, 0, (shape_.rows + 1) * 8, cells.mutable_row_offsets());
+    if (status.ok()) status = read(*entries_->columns, 0, count * 4, cells.mutable_column_indexes());
+    if (status.ok()) status = read(*entries_->values, 0, count * cell, cells.mutable_values<char>());
+    cells = cells.Rows(begin, end);
+  }
+  // What was queued before something failed may write to them yet.
+  if (!status.ok() && !queue.WhenDone([cells](const Status&) {}).ok()) static_cast<void>(queue.Finish());
+  HEDDLE_RETURN_IF_ERROR(status);
+  return cells;
 }
 
 Status CellsOnDevice::Lost(const Status& why) const {
@@ -27,20 +54,17 @@ Status CellsOnDevice::Lost(const Status& why) const {
 
 Result<Matrix> CellsOnDevice::ToHost(int64_t begin, int64_t end) const {
   if (original_) return original_->Rows(begin, end);
-  HEDDLE_ASSIGN_OR_RETURN(Matrix cells, Matrix::Dense(end - begin, shape_.columns, element_type_));
-  if (cells.cells() == 0) return cells;
-  Status status;
-  {
-    const Result<std::unique_ptr<DeviceQueue>> queue = device_.MakeQueue();
-    status = queue.status();
-    if (status.ok()) status = Read(begin, end, **queue, cells.mutable_data<char>());
-    // Also what has been queued before something failed may write to the cells.
-    if (queue.ok())
-      if (const Status finished = (*queue)->Finish(); status.ok()) status = finished;
-  }
-  if (status.code() == StatusCode::kUnavailable) return Lost(status);
-  HEDDLE_RETURN_IF_ERROR(status);
-  return cells;
+  const auto read = [&]() -> Result<Matrix> {
+    HEDDLE_ASSIGN_OR_RETURN(const std::unique_ptr<DeviceQueue> queue, device_.MakeQueue());
+    Result<Matrix> cells = Read(begin, end, *queue);
+    const Status finished = queue->Finish();
+    if (cells.ok() && !finished.ok()) return finished;
+    return cells;
+  };
+  Result<Matrix> cells = read();
+  if (cells.status().code() == StatusCode::kUnavailable) return Lost(cells.status());
+  HEDDLE_RETURN_IF_ERROR(cells.status());
+  return WithoutZeros(*std::move(cells));
 }
 
 Result<std::shared_ptr<const CellsOnDevice>> MakeOnDevice(ComputeDevice& device, Shape shape,
@@ -51,8 +75,17 @@ Result<std::shared_ptr<const CellsOnDevice>> MakeOnDevice(ComputeDevice& device,
       std::make_shared<CellsOnDevice>(device, std::move(memory), shape, type));
 }
 
+namespace {
+
+bool IsThere(const Matrix& matrix, ComputeDevice& device) {
+  return matrix.IsOnDevice() && CellsOf(matrix).device() == device.description().device;
+}
+
+}  // namespace
+
 Result<Matrix> ToDevice(const Matrix& matrix, ComputeDevice& device, DeviceQueue& queue) {
-  if (matrix.IsOnDevice() && CellsOf(matrix).device() == device.description().device) {
+  if (IsThere(matrix, device)) {
+    if (CellsOf(matrix).IsSparse()) return Unimplemented("on a device: dense cells of a CSR matrix");
     HEDDLE_RETURN_IF_ERROR(CellsOf(matrix).WaitIn(queue));
     return matrix;
   }
@@ -70,8 +103,15 @@ Result<Matrix> ToDevice(const Matrix& matrix, ComputeDevice& device, DeviceQueue
   return Matrix::OfDeviceCells(cells);
 }
 
-Result<EntriesOnDevice> EntriesToDevice(const Matrix& matrix, ComputeDevice& device, DeviceQueue& queue) {
-  HEDDLE_ASSIGN_OR_RETURN(const Matrix host, matrix.IsOnDevice() ? ToDense(matrix) : Result<Matrix>(matrix));
+Result<Matrix> EntriesToDevice(const Matrix& matrix, ComputeDevice& device, DeviceQueue& queue) {
+  if (IsThere(matrix, device)) {
+    const CellsOnDevice& cells = CellsOf(matrix);
+    if (!cells.IsSparse()) return Unimplemented("on a device: entries of a dense matrix");
+    if (matrix.rows() != cells.rows()) return Unimplemented("on a device: some rows of a CSR matrix");
+    HEDDLE_RETURN_IF_ERROR(cells.WaitIn(queue));
+    return matrix;
+  }
+  HEDDLE_ASSIGN_OR_RETURN(const Matrix host, ToHost(matrix));
   HEDDLE_ASSIGN_OR_RETURN(const Matrix entries, AsSparse(host));
   const int64_t first = entries.row_offsets()[0], count = entries.stored();
   // Of a view the first entry is not the first of its arrays.
@@ -90,8 +130,20 @@ Result<EntriesOnDevice> EntriesToDevice(const Matrix& matrix, ComputeDevice& dev
   HEDDLE_RETURN_IF_ERROR(copy(values + first * cell, count * cell, &there.values));
   HEDDLE_RETURN_IF_ERROR(copy(entries.column_indexes() + first, count * 4, &there.columns));
   HEDDLE_RETURN_IF_ERROR(copy(offsets->data(), (entries.rows() + 1) * 8, &there.offsets));
-  HEDDLE_RETURN_IF_ERROR(queue.WhenDone([entries, offsets](const Status&) {}));
-  return there;
+  if (const Status status = queue.WhenDone([entries, offsets](const Status&) {}); !status.ok()) {
+    static_cast<void>(queue.Finish());
+    return status;
+  }
+  return Matrix::OfDeviceCells(std::make_shared<CellsOnDevice>(device, std::move(there), entries.shape(),
+                                                               entries.element_type()));
+}
+
+Result<Matrix> SameEntriesOnDevice(const Matrix& matrix, ElementType type) {
+  const CellsOnDevice& cells = CellsOf(matrix);
+  EntriesOnDevice entries = cells.entries();
+  HEDDLE_ASSIGN_OR_RETURN(entries.values, cells.compute_device().Allocate(entries.count * BytesOf(type)));
+  return Matrix::OfDeviceCells(
+      std::make_shared<CellsOnDevice>(cells.compute_device(), std::move(entries), matrix.shape(), type));
 }
 
 PlaceOnDevice PlaceOf(const Matrix& matrix) {
@@ -109,13 +161,15 @@ std::optional<Matrix> OriginalOf(const Matrix& matrix) {
 
 Result<Matrix> ReadToHost(const Matrix& matrix, DeviceQueue& queue) {
   if (std::optional<Matrix> original = OriginalOf(matrix)) return *std::move(original);
-  HEDDLE_ASSIGN_OR_RETURN(Matrix cells,
-                          Matrix::Dense(matrix.rows(), matrix.columns(), matrix.element_type()));
-  if (cells.cells() == 0) return cells;
-  const int64_t begin = matrix.first_row();
-  HEDDLE_RETURN_IF_ERROR(
-      CellsOf(matrix).Read(begin, begin + matrix.rows(), queue, cells.mutable_data<char>()));
-  return cells;
+  return CellsOf(matrix).Read(matrix.first_row(), matrix.first_row() + matrix.rows(), queue);
+}
+
+Result<Matrix> WithoutZeros(Matrix matrix) {
+  if (!matrix.IsSparse() || matrix.CountNonzeros() == matrix.stored()) return matrix;
+  if (matrix.element_type() == ElementType::kFloat64) return DropZeros(matrix);
+  HEDDLE_ASSIGN_OR_RETURN(const Matrix widened, ToElementType(matrix, ElementType::kFloat64));
+  HEDDLE_ASSIGN_OR_RETURN(const Matrix entries, DropZeros(widened));
+  return ToElementType(entries, ElementType::kFloat32);
 }
 
 }  // namespace heddle::ops

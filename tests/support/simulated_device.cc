@@ -236,6 +236,7 @@ Status SimulatedDevice::Run(Command& command) {
   char* const cells = memory.Open() + first.begin;
   if (command.kind == Command::Kind::kWrite) {
     ++writes_;
+    bytes_written_ += bytes;
     if (HashOf(command.from, bytes) != command.hash)
       Fault(fmt::format("the host has changed what a write to memory {} reads", memory.id()));
     std::memcpy(cells, command.from, static_cast<size_t>(bytes));

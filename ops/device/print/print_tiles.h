@@ -24,9 +24,12 @@ struct TileLimits {
 ///
 /// Arguments, in this order: rows and tasks (long); for each input of `inputs` its cells and the first of
 /// them that counts (long), or of a CSR one its values, columns and offsets (EntriesOnDevice); for each node
-/// of `scalars` a double; for each result of `results` its cells; for each root of the program the payloads
-/// of its leaves, one behind the other; two ints (flags): the first is set to 1 where a sum of a row is no
-/// finite number; the buffers of all work-groups, where `scratch_doubles` is not 0.
+/// of `scalars` a double; for each result of `results` its cells, or its values where it has the driver's
+/// entries; for each root of the program the payloads of its leaves, one behind the other; two ints (flags):
+/// the first is set to 1 where a sum of a row is no finite number, the second where such a result has cells
+/// beside the entries that are not 0; the buffers of all work-groups, where `scratch_doubles` is not 0;
+/// `patterns` arrays of doubles, one for each entry of the driver; for each input of `checked` an int, not 0
+/// where some of its cells are infinite or NaN.
 struct PrintedTiles {
   std::string source;
   std::string name = "heddle_tiles";
@@ -38,11 +41,12 @@ struct PrintedTiles {
   int64_t group_size = 0;
   int64_t scratch_doubles = 0;  ///< Of a work-group; 0: its buffers are in local memory.
   int patterns = 0;             ///< Arrays of values at the driver's entries.
+  std::vector<int> checked;     ///< Positions of inputs.
   bool sets_flags = false;      ///< Whether it may: else the flags stay 0.
 };
 
 /// kUnimplemented, with the reason, for programs with steps that no kernel is printed of: over rows that are
-/// cut by columns, and some along the entries of a CSR driver.
+/// cut by columns.
 Result<PrintedTiles> PrintTiles(const TileProgram& program, const TileLimits& limits);
 
 }  // namespace heddle::ops

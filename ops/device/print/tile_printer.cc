@@ -33,69 +33,25 @@ Status TilePrinter::Check() const {
 
 // Steps along the entries of the driver.
 Status TilePrinter::CheckEntries() const {
-  if (program_.has_background)
-    return Unimplemented("on a device: cells that are not zero beside the entries of a CSR matrix");
-  for (size_t i = 0; i < program_.fused.roots.size(); ++i)
-    if (program_.IsPatterned(static_cast<int>(i))) return Unimplemented("on a device: results that are CSR");
-  for (const Step& step : program_.steps) {
-    const bool is_cut = InfoOfInput(program_.fused.driver).shape.columns > kColumnChunk;
-    if (is_cut && IsByEntry(step.from)) return Unimplemented("on a device: rows longer than a column chunk");
-    if (step.multiplies_zeros)
-      return Unimplemented("on a device: products of dense cells along the entries of a CSR matrix");
-    for (size_t o = 0; o < step.outputs.size() && step.by_entries; ++o)
-      if (!IsByEntry(step.outputs[o]))
-        return Unimplemented("on a device: folds along the entries of a CSR matrix");
-    for (const RegionOperand& operand : step.operands)
-      if (step.by_entries && operand.from != RegionOperand::From::kScalar &&
-          (operand.from != RegionOperand::From::kTile || !IsByEntry(operand.tile)))
-        return Unimplemented("on a device: folds along the entries of a CSR matrix");
-    if (step.kind == Step::Kind::kRoot && IsByEntry(step.from) &&
-        FoldOf(program_.roots[static_cast<size_t>(step.index)].aggregate) != simd::Fold::kAdd)
-      return Unimplemented("on a device: folds along the entries of a CSR matrix");
-    if (step.kind == Step::Kind::kFoldRows && IsByEntry(step.from) &&
-        FoldOf(step.aggregate) != simd::Fold::kAdd)
-      return Unimplemented("on a device: folds along the entries of a CSR matrix");
-    if (step.kind == Step::Kind::kGatherCells && InfoOfInput(step.index).format == Format::kSparse)
-      return Unimplemented("on a device: cells of several CSR matrices");
-    if ((step.kind == Step::Kind::kMultiply && IsByEntry(step.from) && MultipliesSingles(program_, step)) ||
-        (step.kind == Step::Kind::kRoot &&
-         AddsSingles(program_, program_.roots[static_cast<size_t>(step.index)])))
-      return Unimplemented("on a device: products of floats with a CSR matrix");
-  }
+  const bool is_cut = InfoOfInput(program_.fused.driver).shape.columns > kColumnChunk;
+  for (const Step& step : program_.steps)
+    if (is_cut && IsByEntry(step.from) && step.kind != Step::Kind::kCopy)
+      return Unimplemented("on a device: rows longer than a column chunk");
   return OkStatus();
 }
 
 Status TilePrinter::CheckStep(const Step& step) const {
   switch (step.kind) {
-    case Step::Kind::kRegion:
-    case Step::Kind::kDensify:
-    case Step::Kind::kWiden:
-    case Step::Kind::kRound:
-    case Step::Kind::kNarrow:
-    case Step::Kind::kExpand:
-    case Step::Kind::kCopy: break;
     case Step::Kind::kFoldRows:
       if (step.index >= 0 && InfoOfInput(step.index).shape.columns > kColumnChunk)
         return Unimplemented("on a device: rows longer than a column chunk");
       break;
     case Step::Kind::kMultiply:
-      if (step.index < 0) break;
-      if (MultipliesSingles(program_, step))
-        return Unimplemented("on a device: products of floats with a CSR matrix");
-      if (step.columns <= kFewColumns && InfoOfInput(step.index).shape.columns > kColumnChunk)
+      if (step.index >= 0 && step.columns <= kFewColumns &&
+          InfoOfInput(step.index).shape.columns > kColumnChunk)
         return Unimplemented("on a device: rows longer than a column chunk");
       break;
-    case Step::Kind::kRoot:
-      if (step.right >= 0 && AddsSingles(program_, program_.roots[static_cast<size_t>(step.index)]))
-        return Unimplemented("on a device: products of floats with a CSR matrix");
-      break;
-    case Step::Kind::kGatherCells:
-    case Step::Kind::kGatherColumn:
-    case Step::Kind::kGatherRow:
-    case Step::Kind::kSample: break;
-    case Step::Kind::kIntersect: return Unimplemented("on a device: cells of several CSR matrices");
-    case Step::Kind::kSpread:
-      return Unimplemented("on a device: cells that are not zero beside the entries of a CSR matrix");
+    default: break;
   }
   return OkStatus();
 }
@@ -121,6 +77,10 @@ void TilePrinter::FindArguments() {
     for (const RegionOperand& operand : step.operands)
       if (operand.from == RegionOperand::From::kScalar) scalars.insert(operand.index);
   printed_.scalars.assign(scalars.begin(), scalars.end());
+  std::set<int> checked;
+  for (const Step& step : program_.steps)
+    if (step.multiplies_zeros) checked.insert(step.right);
+  printed_.checked.assign(checked.begin(), checked.end());
   for (size_t r = 0; r < program_.fused.roots.size(); ++r)
     if (program_.roles.nodes[static_cast<size_t>(program_.fused.roots[r])] == BodyRole::kRows)
       printed_.results.push_back(static_cast<int>(r));
@@ -135,9 +95,10 @@ void TilePrinter::ChooseRows() {
         buffer_columns_.push_back(step.columns);
       }
   for (const Step& step : program_.steps)
-    if (FoldsDensified(step)) {
+    if (FoldsDensified(step) || SpreadsRows(step)) {
       folded_buffers_[{&step, 0}] = static_cast<int>(buffer_columns_.size());
-      buffer_columns_.push_back(InfoOfInput(step.index).shape.columns);
+      buffer_columns_.push_back(
+          InfoOfInput(FoldsDensified(step) ? step.index : program_.fused.driver).shape.columns);
     }
   int64_t columns = 0;
   for (const int64_t of_buffer : buffer_columns_) columns += of_buffer;
@@ -161,15 +122,22 @@ void TilePrinter::ChooseRows() {
   is_local_ = tile_rows_ * columns <= room;
   printed_.scratch_doubles = is_local_ ? 0 : tile_rows_ * columns;
   for (size_t r = 0; r < program_.roots.size(); ++r)
-    if (HasOpenChains(program_.roots[r])) {
+    if (HasOpenChains(r)) {
       chain_places_[r] = printed_.scratch_doubles;
       printed_.scratch_doubles += program_.roots[r].width;
     }
   printed_.task_rows = most_height > 0 ? most_height : tile_rows_;
 }
 
-bool TilePrinter::HasOpenChains(const TileRoot& root) const {
-  return AddsSingles(program_, root) && tile_rows_ < kSingleBlock;
+bool TilePrinter::AddsEntries(size_t r) const {
+  return std::any_of(program_.steps.begin(), program_.steps.end(), [&](const Step& step) {
+    return step.kind == Step::Kind::kRoot && static_cast<size_t>(step.index) == r &&
+           (step.right >= 0 || IsByEntry(step.from));
+  });
+}
+
+bool TilePrinter::HasOpenChains(size_t r) const {
+  return AddsSingles(program_, program_.roots[r]) && (tile_rows_ < kSingleBlock || AddsEntries(r));
 }
 
 bool TilePrinter::FoldsOutput(const Step& step, size_t o) const {
@@ -223,6 +191,8 @@ void TilePrinter::PrintHead() {
   for (int p = 0; p < program_.patterns; ++p)
     parameters.push_back(fmt::format("__global double* pattern{}", p));
   printed_.patterns = program_.patterns;
+  for (const int input : printed_.checked)
+    parameters.push_back(fmt::format("__global const int* infinite{}", input));
   text_ += fmt::format("__kernel __attribute__((reqd_work_group_size({}, 1, 1)))\nvoid {}(",
                        limits_.group_size, printed_.name);
   for (size_t i = 0; i < parameters.size(); ++i) text_ += (i == 0 ? "" : ",\n    ") + parameters[i];
@@ -256,6 +226,14 @@ void TilePrinter::Barrier() {
 }
 
 void TilePrinter::PrintTasks() {
+  // Each block of rows leaves zeros there.
+  for (const auto& [r, place] : chain_places_)
+    if (AddsEntries(r)) {
+      Line(1, EachPlace(program_.roots[r].width));
+      Line(2, fmt::format("chains{}[p] = 0.0;", r));
+      Line(1, kEndOfEach);
+      Barrier();
+    }
   Line(1, "for (long task = (long)get_group_id(0); task < tasks; task += (long)get_num_groups(0)) {");
   Line(2, fmt::format("const long task_end = min(rows, (task + 1) * {});", printed_.task_rows));
   Line(2, fmt::format("for (long row = task * {}; row < task_end; row += {}) {{", printed_.task_rows,
@@ -299,8 +277,12 @@ void TilePrinter::PrintStartOfLeaf(size_t r) {
 }
 
 void TilePrinter::PrintStep(const Step& step) {
-  if (IsByEntry(step.to) && step.kind != Step::Kind::kRegion) {
+  if (IsAtEntries(step.to) && step.kind != Step::Kind::kRegion) {
     PrintStepOfEntries(step);
+    return Barrier();
+  }
+  if (SpreadsRows(step)) {
+    PrintSpreadStep(step);
     return Barrier();
   }
   switch (step.kind) {
@@ -318,7 +300,12 @@ void TilePrinter::PrintStep(const Step& step) {
       break;
     }
     case Step::Kind::kNarrow:
-    case Step::Kind::kCopy: PrintCopy(step.columns, PlaceOf(step.from), PlaceOf(step.to)); break;
+    case Step::Kind::kCopy:
+      if (step.to.kind == TileRef::Kind::kBackground)
+        PrintBackgroundOfResult(step);
+      else
+        PrintCopy(step.columns, PlaceOf(step.from), PlaceOf(step.to));
+      break;
     case Step::Kind::kExpand: {
       const Cells from = PlaceOf(step.from), to = PlaceOf(step.to);
       PrintCells(step.columns, [&](CellIndex& cell) {
@@ -328,6 +315,8 @@ void TilePrinter::PrintStep(const Step& step) {
       break;
     }
     case Step::Kind::kDensify: PrintDensify(step.index, PlaceOf(step.to)); break;
+    case Step::Kind::kIntersect: PrintIntersect(step); break;
+    case Step::Kind::kSpread: PrintSpread(step.from, step.background, PlaceOf(step.to)); break;
     case Step::Kind::kFoldRows: {
       if ((step.index >= 0 && !FoldsDensified(step)) || IsByEntry(step.from)) {
         PrintFoldEntries(step);

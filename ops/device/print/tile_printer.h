@@ -89,7 +89,9 @@ class TilePrinter {
            (step.aggregate == AggregateKind::kIndexMax || step.aggregate == AggregateKind::kIndexMin);
   }
   // Chains of floats that go on from tile to tile.
-  bool HasOpenChains(const TileRoot& root) const;
+  bool HasOpenChains(size_t r) const;
+  // Whether what root `r` adds up is at entries: of a CSR input, or of the driver.
+  bool AddsEntries(size_t r) const;
   Cells PlaceOf(const TileRef& ref) const;
   static std::string TypeName(bool single);
   void PrintHead();
@@ -261,10 +263,19 @@ class TilePrinter {
   };
   // Those of a CSR input, or the values at the driver's entries that the step reads.
   EntrySource EntriesOf(const Step& step, int input) const;
+  // Whether there is one value at each entry of the driver.
+  bool IsAtEntries(const TileRef& ref) const {
+    return IsByEntry(ref) || (ref.kind == TileRef::Kind::kResult && program_.IsPatterned(ref.index));
+  }
+  // The value at entry `e`; a statement that sets it.
   std::string EntryOf(const TileRef& ref) const;
+  std::string SetEntry(const TileRef& ref, const std::string& value) const;
   // Both end with three braces.
   void BeginEachEntry();
   void BeginEntriesByRow();
+  // The cell of a CSR input in row `i` of the tile and the column of the driver's entry `e`, by its name.
+  std::string PrintFind(int input);
+  void PrintIntersect(const Step& step);
   void PrintRegionOfEntries(const Step& step);
   void PrintStepOfEntries(const Step& step);
   void PrintSumEntries(const Step& step, const std::string& value);
@@ -276,7 +287,25 @@ class TilePrinter {
   void PrintDensify(int input, const Cells& to);
   void PrintFoldEntries(const Step& step);
   void PrintMultiplyEntries(const Step& step);
+  void PrintMultiplySingleEntries(const Step& step);
   void PrintAddEntries(const Step& step);
+  void PrintAddSingleEntries(const Step& step);
+
+  // Of rows that have values at the driver's entries and one number in all other cells (row_background.h):
+  // tile_printer_backgrounds.cc.
+  // Whether the step needs all cells of rows that are at entries: because those beside the entries are not
+  // always 0, or because zeros count.
+  bool SpreadsRows(const Step& step) const;
+  // Whether it does so in every tile: else only where some row of a tile has a background that is not 0, or
+  // where zeros count.
+  bool AlwaysSpreadsRows(const Step& step) const;
+  void PrintSpread(const TileRef& from, const TileRef& background, const Cells& to);
+  // The step over rows that have been written out, and over the entries of tiles that need none of that.
+  void PrintSpreadStep(const Step& step);
+  void PrintMultiplySpread(const Step& step, const Cells& from);
+  void PrintAddSpread(const Step& step, const Cells& from);
+  // That a CSR result has cells beside the driver's entries.
+  void PrintBackgroundOfResult(const Step& step);
 
   // Adds `count` terms to sums, in their order. `loops` goes over the sums, `place` is where one of them is,
   // and `chain(term)` prints the statements that add term number `term` to `acc`. For a work-item that is

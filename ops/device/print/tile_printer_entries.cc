@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <bit>
+
 #include "ops/aggregate/wide_sums.h"
 #include "ops/device/print/tile_printer.h"
 #include "ops/product/matmul.h"
+#include "ops/simd/product/gemm.h"
 
 // Steps along the entries of CSR inputs, in the lanes and chains that dense rows have (docs/numerics.md,
 // section 3): what is absent changes none of them. An explicit zero counts as absent.
@@ -93,6 +96,7 @@ void TilePrinter::PrintFoldEntries(const Step& step) {
 }
 
 void TilePrinter::PrintMultiplyEntries(const Step& step) {
+  if (MultipliesSingles(program_, step)) return PrintMultiplySingleEntries(step);
   const Cells to = PlaceOf(step.to), right = WholeOf(step.right);
   const auto [input, value] = EntriesOf(step, step.index);
   const int64_t k = step.columns;
@@ -146,6 +150,92 @@ void TilePrinter::PrintMultiplyEntries(const Step& step) {
   EndRuns();
 }
 
+// The sum over blocks of 64 columns, in doubles, of chains of floats: a block that has no entry adds nothing.
+void TilePrinter::PrintMultiplySingleEntries(const Step& step) {
+  const Cells to = PlaceOf(step.to), right = WholeOf(step.right);
+  const auto [input, value] = EntriesOf(step, step.index);
+  const int64_t k = step.columns;
+  const std::string column = fmt::format("columns{}[e]", input);
+  const std::string place_of_block = fmt::format("const int place = {} / {};", column, kSingleBlock);
+  if (is_alone_) {
+    Line(3, fmt::format("for (int i = 0; i < n; ++i) for (int strip = 0; strip < {0}; strip += {1}) {{", k,
+                        kStripColumns));
+    const auto each = [](std::string_view body) {
+      return fmt::format("for (int c = 0; c < width; ++c) {{ {} }}", body);
+    };
+    const std::string end_block = each("acc[c] = acc[c] + (double)chain[c]; chain[c] = 0.0f;");
+    Line(4, fmt::format("const int width = min({}, {} - strip); int block = 0;", kStripColumns, k));
+    Line(4, fmt::format("double acc[{0}]; float chain[{0}];", kStripColumns));
+    Line(4, each("acc[c] = 0.0; chain[c] = 0.0f;"));
+    BeginEntries(input, "i", "", "");
+    Line(5, place_of_block);
+    Line(5, fmt::format("if (place != block) {{ {} block = place; }}", end_block));
+    Line(5, fmt::format("const float x = convert_float_rte({});", value));
+    Line(5, fmt::format("if (x != 0.0f) {}",
+                        each(fmt::format("chain[c] = fma(x, {}, chain[c]);",
+                                         right.LoadSingle(column, "strip + c")))));
+    Line(4, "}");
+    Line(4, end_block);
+    Line(4, each(fmt::format("{} = acc[c];", to.At("i", "strip + c"))));
+    return Line(3, "}");
+  }
+  Line(3, EachTogether("cell", fmt::format("n * {}", k)));
+  Line(4, fmt::format("const int w = cell / {}, c = cell % {}, is_mine_row = w < n;", k, k));
+  Line(4, fmt::format("const int first = from / {0}, last = min((from + {1}) / {0} + 1, n);", k,
+                      limits_.group_size));
+  Line(4, "double acc = 0.0; float chain = 0.0f; int block = 0; {");
+  BeginEntries(input, "w", "first", "last");
+  Line(5, "if (is_mine) {");
+  Line(6, place_of_block);
+  Line(6, "if (place != block) { acc = acc + (double)chain; chain = 0.0f; block = place; }");
+  Line(6, fmt::format("const float x = convert_float_rte({});", value));
+  Line(6, fmt::format("if (x != 0.0f) chain = fma(x, {}, chain);", right.LoadSingle(column, "c")));
+  Line(5, "}");
+  Line(4, "} }");
+  Line(4, fmt::format("if (is_mine_row) {} = acc + (double)chain;", to.At("w", "c")));
+  Line(3, "}");
+}
+
+// t(X) %*% Y of floats. A block of 64 rows has its chains in an array that is zeros between blocks: whoever
+// ends the block goes over its entries once more, adds their chains to the sums and leaves zeros.
+void TilePrinter::PrintAddSingleEntries(const Step& step) {
+  const auto r = static_cast<size_t>(step.index);
+  const TileRoot& root = program_.roots[r];
+  const Cells y = PlaceOf(step.from_right);
+  const auto [input, value] = EntriesOf(step, step.right);
+  const std::string place = fmt::format("columns{}[e] * {} + c", input, root.k);
+  // Each entry of row `at` beside each column of Y.
+  const auto each_term = [&](std::string_view at, const std::string& body) {
+    Line(5, fmt::format("const long begin = offsets{0}[{1}], end = offsets{0}[{1} + 1];", input, at));
+    if (is_alone_) {
+      Line(5, fmt::format("for (long e = begin; e < end; ++e) for (int c = 0; c < {}; ++c) {{", root.k));
+      Line(6, body);
+      return Line(5, "}");
+    }
+    Line(5, fmt::format("for (long from = 0; from < (end - begin) * {}; from += {}) {{", root.k,
+                        limits_.group_size));
+    Line(6,
+         fmt::format("const long e = begin + (from + item) / {0}; const int c = (int)((from + item) % {0});",
+                     root.k));
+    Line(6, fmt::format("if (e < end) {{ {} }}", body));
+    Line(5, "}");
+    Barrier();
+  };
+  Line(3, "for (int i = 0; i < n; ++i) {");
+  Line(4, "{");
+  each_term("row + i", fmt::format("const float x = convert_float_rte({0}); if (x != 0.0f) chains{1}[{2}] = "
+                                   "(double)fma(x, {3}, (float)chains{1}[{2}]);",
+                                   value, r, place, y.LoadSingle("i", "c")));
+  Line(4, "}");
+  Line(4, fmt::format("if ((row + i + 1) % {0} == 0 || row + i + 1 == rows)", kSingleBlock));
+  Line(4,
+       fmt::format("for (long ended = (row + i) / {0} * {0}; ended <= row + i; ++ended) {{", kSingleBlock));
+  each_term("ended", fmt::format("{0} = {0} + chains{1}[{2}]; chains{1}[{2}] = 0.0;", PayloadOf(r, place), r,
+                                 place));
+  Line(4, "}");
+  Line(3, "}");
+}
+
 // t(X) %*% Y: row after row, since rows that have entries in one column add to the same sums.
 void TilePrinter::PrintAddEntries(const Step& step) {
   const auto r = static_cast<size_t>(step.index);
@@ -153,6 +243,7 @@ void TilePrinter::PrintAddEntries(const Step& step) {
   const auto [input, value] = EntriesOf(step, step.right);
   if (root.kind == TileRoot::Kind::kFull || root.kind == TileRoot::Kind::kColumns)
     return PrintSumEntries(step, value);
+  if (AddsSingles(program_, root)) return PrintAddSingleEntries(step);
   const Cells y = PlaceOf(step.from_right);
   const std::string column = fmt::format("columns{}[e]", input);
   std::string place = fmt::format("{} * {} + c", column, root.k);
@@ -188,7 +279,14 @@ TilePrinter::EntrySource TilePrinter::EntriesOf(const Step& step, int input) con
 
 std::string TilePrinter::EntryOf(const TileRef& ref) const {
   if (ref.kind == TileRef::Kind::kDriver) return ValueAt(program_.fused.driver);
-  return fmt::format("pattern{}[e]", ref.index);
+  if (ref.kind == TileRef::Kind::kPattern) return fmt::format("pattern{}[e]", ref.index);
+  return fmt::format("{}out{}[e]", program_.single ? "(double)" : "", ref.index);
+}
+
+std::string TilePrinter::SetEntry(const TileRef& ref, const std::string& value) const {
+  if (ref.kind == TileRef::Kind::kPattern) return fmt::format("pattern{}[e] = {};", ref.index, value);
+  return fmt::format("out{}[e] = {};", ref.index,
+                     program_.single ? fmt::format("convert_float_rte({})", value) : value);
 }
 
 // Each entry `e` of the tile, one behind the other.
@@ -233,35 +331,67 @@ void TilePrinter::PrintRegionOfEntries(const Step& step) {
     values.push_back(std::move(loaded));
   }
   for (size_t o = 0; o < step.outputs.size(); ++o)
-    printer.Line(fmt::format("{} = {};", EntryOf(step.outputs[o]),
-                             values[static_cast<size_t>(region.outputs[o].node)]));
+    printer.Line(SetEntry(step.outputs[o], values[static_cast<size_t>(region.outputs[o].node)]));
   text_ += printer.TakeText();
+  Line(3, "} } }");
+}
+
+// A search that halves the row's entries, with as many rounds for every work-item.
+std::string TilePrinter::PrintFind(int input) {
+  const int64_t columns = InfoOfInput(input).shape.columns;
+  Line(4, fmt::format("long low{0} = offsets{0}[row + i], high{0} = offsets{0}[row + i + 1];", input));
+  Line(4, fmt::format("const long last{0} = high{0};", input));
+  Line(4, fmt::format("for (int round = 0; round < {}; ++round) {{",
+                      std::bit_width(static_cast<uint64_t>(columns))));
+  Line(5, fmt::format("const long middle = (low{0} + high{0}) / 2; const int is_open = low{0} < high{0};",
+                      input));
+  Line(5, fmt::format("const int is_below = is_open && columns{}[middle] < columns{}[e];", input,
+                      program_.fused.driver));
+  Line(5, fmt::format("low{0} = is_below ? middle + 1 : low{0};", input));
+  Line(5, fmt::format("high{0} = is_open && !is_below ? middle : high{0};", input));
+  Line(4, "}");
+  Line(4, fmt::format("double found{0} = 0.0;", input));
+  Line(4, fmt::format("if (low{0} < last{0} && columns{0}[low{0}] == columns{1}[e])", input,
+                      program_.fused.driver));
+  Line(5, fmt::format("found{0} = values{0}[low{0}];", input));
+  return fmt::format("found{}", input);
+}
+
+// The driver's entries stay; in those that another input lacks its cells are 0, and so is all that leaves.
+void TilePrinter::PrintIntersect(const Step& step) {
+  BeginEntriesByRow();
+  Line(4, SetEntry(step.outputs[0], ValueAt(program_.fused.driver)));
+  for (size_t k = 0; k < step.inputs.size(); ++k)
+    Line(4, SetEntry(step.outputs[k + 1], PrintFind(step.inputs[k])));
   Line(3, "} } }");
 }
 
 void TilePrinter::PrintStepOfEntries(const Step& step) {
   const int driver = program_.fused.driver;
-  const std::string to = EntryOf(step.to), column = fmt::format("columns{}[e]", driver);
+  const std::string column = fmt::format("columns{}[e]", driver);
+  const auto set = [&](const std::string& value) { Line(4, SetEntry(step.to, value)); };
   switch (step.kind) {
     case Step::Kind::kRound:
       BeginEachEntry();
-      Line(4, fmt::format("{0} = convert_float_rte({0});", to));
+      set(fmt::format("convert_float_rte({})", EntryOf(step.to)));
       break;
     case Step::Kind::kCopy:
       BeginEachEntry();
-      Line(4, fmt::format("{} = {};", to, EntryOf(step.from)));
+      set(EntryOf(step.from));
       break;
     case Step::Kind::kGatherRow:
       BeginEachEntry();
-      Line(4, fmt::format("{} = {};", to, WholeOf(step.index).Load("0", column)));
+      set(WholeOf(step.index).Load("0", column));
       break;
     case Step::Kind::kGatherColumn:
       BeginEntriesByRow();
-      Line(4, fmt::format("{} = {};", to, PlaceOf(step.from).Load("i", "0")));
+      set(PlaceOf(step.from).Load("i", "0"));
       break;
     case Step::Kind::kGatherCells:
       BeginEntriesByRow();
-      Line(4, fmt::format("{} = {};", to, PlaceOf({TileRef::Kind::kInput, step.index, 0}).Load("i", column)));
+      set(InfoOfInput(step.index).format == Format::kSparse
+              ? PrintFind(step.index)
+              : PlaceOf({TileRef::Kind::kInput, step.index, 0}).Load("i", column));
       break;
     default: {  // kSample: eight lanes over the columns of U and V, and L.
       const Cells u = PlaceOf({TileRef::Kind::kInput, step.index, 0}), v = WholeOf(step.right);
@@ -275,7 +405,7 @@ void TilePrinter::PrintStepOfEntries(const Step& step) {
       add(Loader::OfEight("j", kLanes));
       Line(4, "}");
       if (whole < u.stride) add(Loader::OfEight(std::to_string(whole), u.stride - whole));
-      Line(4, fmt::format("{} = {};", to, PrintJoinedEight("acc")));
+      set(PrintJoinedEight("acc"));
     }
   }
   Line(3, "} } }");

@@ -69,7 +69,7 @@ void TilePrinter::PrintAddSingles(const Step& step) {
   const auto r = static_cast<size_t>(step.index);
   const TileRoot& root = program_.roots[r];
   const Cells x = PlaceOf(step.from), y = PlaceOf(step.from_right);
-  const bool is_open = HasOpenChains(root);
+  const bool is_open = HasOpenChains(r);
   const std::string ends = fmt::format("(row + n) % {} == 0 || row + n == rows", kSingleBlock);
   const auto begun = [&](std::string_view place) {
     return is_open ? fmt::format("row % {} != 0 ? (float)chains{}[{}] : 0.0f", kSingleBlock, r, place)

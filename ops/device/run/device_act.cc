@@ -35,6 +35,11 @@ void HoldUntilDone(DeviceQueue& queue, Held held) {
   if (!queue.WhenDone([held = std::move(held)](const Status&) {}).ok()) static_cast<void>(queue.Finish());
 }
 
+// What has been read of a matrix on a device, stored as values of that format are.
+Result<Matrix> StoredAs(const Matrix& cells, Format format) {
+  return format == Format::kSparse && !cells.IsSparse() ? AsSparse(cells) : WithoutZeros(cells);
+}
+
 bool IsOnDevice(const Value* value) {
   return value != nullptr && value->IsMatrix() && value->matrix().IsOnDevice();
 }
@@ -150,10 +155,9 @@ class OperatorAct : public DeviceAct {
     if (!commands().ok()) return LeaveToHost(commands());
     for (size_t i = 0; i < given_.results.size(); ++i) {
       if (!MustRead(i)) continue;
-      given_.results[i] = std::move(fetched_[i]);
-      if (ResultsOf(call_.node)[i].format != Format::kSparse) continue;
-      HEDDLE_ASSIGN_OR_RETURN(Matrix entries, AsSparse(given_.results[i].matrix()));
-      given_.results[i] = Value(std::move(entries));
+      const Value read = std::exchange(fetched_[i], Value());
+      HEDDLE_ASSIGN_OR_RETURN(Matrix stored, StoredAs(read.matrix(), ResultsOf(call_.node)[i].format));
+      given_.results[i] = Value(std::move(stored));
     }
     Done();
     return OkStatus();
@@ -212,6 +216,10 @@ class OperatorAct : public DeviceAct {
         given_.streams.GiveUp(given_.device, commands());
         return CellsOf(call_.inputs[i]->matrix()).Lost(commands());
       }
+      if (is_there) {
+        HEDDLE_ASSIGN_OR_RETURN(Matrix cells, WithoutZeros(fetched_[i].matrix()));
+        fetched_[i] = Value(std::move(cells));
+      }
       inputs.push_back(is_there ? &fetched_[i] : call_.inputs[i]);
     }
     KernelCall on_host = call_;
@@ -230,8 +238,8 @@ class OperatorAct : public DeviceAct {
 
 class CopyInAct : public DeviceAct {
  public:
-  CopyInAct(const Surroundings& surroundings, const Value& value)
-      : DeviceAct(surroundings), value_(value) {}
+  CopyInAct(const Surroundings& surroundings, const Value& value, Format format)
+      : DeviceAct(surroundings), value_(value), format_(format) {}
 
  protected:
   Status Advance() override {
@@ -241,15 +249,18 @@ class CopyInAct : public DeviceAct {
       Done();
       return OkStatus();
     }
-    // Compressed and CSR matrices are copied by the operator that reads them.
-    if (!value_.IsMatrix() || !value_.matrix().IsDense())
-      return Stay(Unimplemented("on a device: what is no dense matrix"));
+    // Compressed matrices are copied by the operator that reads them.
+    if (!value_.IsMatrix() || !(value_.matrix().IsDense() || value_.matrix().IsSparse()))
+      return Stay(Unimplemented("on a device: what is no dense or CSR matrix"));
     const Result<DeviceStreams::Stream> stream = Stream();
     if (!stream.ok()) return Stay(stream.status());
-    Result<Matrix> cells = ToDevice(value_.matrix(), *stream->device, *stream->queue);
+    const bool is_sparse = format_ == Format::kSparse;
+    Result<Matrix> cells = is_sparse ? EntriesToDevice(value_.matrix(), *stream->device, *stream->queue)
+                                     : ToDevice(value_.matrix(), *stream->device, *stream->queue);
     if (!cells.ok()) return WaitsForMemory(cells.status()) ? OkStatus() : Stay(cells.status());
     // A variable of the script lives on while its block runs.
-    if (!value_.matrix().HoldsCellsAlone()) CellsOf(*cells).KeepOriginal(value_.matrix());
+    if (value_.matrix().IsSparse() == is_sparse && !value_.matrix().HoldsCellsAlone())
+      CellsOf(*cells).KeepOriginal(value_.matrix());
     there_ = Value(*std::move(cells));
     WaitThen(*stream->queue, Place::kHere);
     return OkStatus();
@@ -266,6 +277,7 @@ class CopyInAct : public DeviceAct {
   }
 
   const Value& value_;
+  const Format format_;
   Value there_;
 };
 
@@ -305,9 +317,7 @@ class CopyOutAct : public DeviceAct {
       given_.streams.GiveUp(given_.device, commands());
       return Lost(Unavailable("{}", commands().message()));
     }
-    if (format_ == Format::kSparse) {
-      HEDDLE_ASSIGN_OR_RETURN(cells_, AsSparse(cells_));
-    }
+    HEDDLE_ASSIGN_OR_RETURN(cells_, StoredAs(cells_, format_));
     given_.results[0] = Value(std::move(cells_));
     Done();
     return OkStatus();
@@ -367,8 +377,9 @@ std::unique_ptr<DeviceAct> ActOfOperator(const DeviceAct::Surroundings& surround
   return std::make_unique<OperatorAct>(surroundings, host, call);
 }
 
-std::unique_ptr<DeviceAct> ActOfCopyIn(const DeviceAct::Surroundings& surroundings, const Value& value) {
-  return std::make_unique<CopyInAct>(surroundings, value);
+std::unique_ptr<DeviceAct> ActOfCopyIn(const DeviceAct::Surroundings& surroundings, const Value& value,
+                                       Format format) {
+  return std::make_unique<CopyInAct>(surroundings, value, format);
 }
 
 std::unique_ptr<DeviceAct> ActOfCopyOut(const DeviceAct::Surroundings& surroundings, const Value& value,

@@ -91,9 +91,11 @@ class DeviceAct {
 /// anyway. Results are in the memory of the device where StaysOnDevice says so. The call outlives the act.
 std::unique_ptr<DeviceAct> ActOfOperator(const DeviceAct::Surroundings& surroundings,
                                          const KernelSource& host, const KernelCall& call);
-/// A dense matrix in the memory of the device; any other value, and one that finds no room there, as it is.
-/// The result remembers cells of the host that somebody else holds.
-std::unique_ptr<DeviceAct> ActOfCopyIn(const DeviceAct::Surroundings& surroundings, const Value& value);
+/// A matrix in the memory of the device, stored as values of that format are; any other value, a compressed
+/// matrix, and one that finds no room there, as it is. The result remembers cells of the host that somebody
+/// else holds.
+std::unique_ptr<DeviceAct> ActOfCopyIn(const DeviceAct::Surroundings& surroundings, const Value& value,
+                                       Format format);
 /// A matrix on a device in the memory of the host, stored as values of that format are; any other value as it
 /// is.
 std::unique_ptr<DeviceAct> ActOfCopyOut(const DeviceAct::Surroundings& surroundings, const Value& value,

@@ -49,7 +49,8 @@ class QueuedKernels : public QueuedCall {
   const bool is_read_by_host_;
 };
 
-// A body of the operator alone. The driver is the largest of the matrices whose rows it reads.
+// A body of the operator alone. The driver is the largest of the matrices whose rows it reads; of equal ones
+// that whose entries a CSR result has.
 Result<FusedOperator> BodyOf(const Node& node, std::span<const ValueInfo> inputs) {
   if (node.fused != nullptr) return *node.fused;
   if (ResultsOf(node).size() != 1)
@@ -64,7 +65,11 @@ Result<FusedOperator> BodyOf(const Node& node, std::span<const ValueInfo> inputs
     variable.SetAttribute("name", Scalar(std::to_string(i)));
     inner.inputs[i] = fused.body.Add(std::move(variable));
     if (!inputs[i].IsMatrix() || InputUseOf(node, inputs, static_cast<int>(i)) != InputUse::kRows) continue;
-    if (inputs[i].shape.Cells() <= most_cells) continue;
+    const bool has_entries = node.info.format == Format::kSparse && inputs[i].format == Format::kSparse;
+    const int64_t cells = inputs[i].shape.Cells();
+    const bool is_better = cells == most_cells && has_entries &&
+                           inputs[static_cast<size_t>(fused.driver)].format == Format::kDense;
+    if (cells <= most_cells && !is_better) continue;
     most_cells = inputs[i].shape.Cells();
     fused.driver = static_cast<int>(i);
   }
@@ -100,31 +105,55 @@ std::string KeyOf(const Node& node, std::span<const ValueInfo> inputs) {
   return text;
 }
 
+// What is known of an operator without a device.
+struct KnownOperator {
+  Status can_run;
+  std::vector<bool> patterned;  // As in TileProgram.
+};
+
+KnownOperator Examine(const Node& node, std::span<const ValueInfo> inputs) {
+  if (HasKernels(node, inputs)) return {};
+  // What computes it, and so where its result is, depends on them.
+  if (KindOf(node) == OperatorKind::kProduct && inputs[1].shape.columns == kUnknown)
+    return {Unimplemented("on a device: a product whose columns are not known yet"), {}};
+  const Result<TileProgram> program = ProgramOf(node, inputs);
+  if (!program.ok()) return {program.status(), {}};
+  return {PrintTiles(*program, {}).status(), program->patterned};
+}
+
+// The answers are kept: each planning of a block asks for all of its operators.
+std::shared_ptr<const KnownOperator> Known(const Node& node, std::span<const ValueInfo> inputs) {
+  constexpr size_t kMostKnown = 1024;
+  using Answer = std::shared_ptr<const KnownOperator>;
+  static std::mutex mutex;
+  static auto* const known = new RecentlyUsedMap<std::string, Answer>(kMostKnown);
+  const std::string key = KeyOf(node, inputs);
+  {
+    const std::lock_guard lock(mutex);
+    if (const Answer* found = known->Find(key); found != nullptr) return *found;
+  }
+  const Answer answer = std::make_shared<const KnownOperator>(Examine(node, inputs));
+  const std::lock_guard lock(mutex);
+  return known->Add(key, answer);
+}
+
 }  // namespace
 
 bool StaysOnDevice(const Node& node, std::span<const ValueInfo> inputs, size_t i) {
   if (HasKernels(node, inputs)) return true;
   const Operator* const op = FindOperator(node.op);
   if (op == nullptr || op->row_rule == nullptr) return false;
+  const auto is_kept = [&] {
+    if (ResultsOf(node)[i].format != Format::kSparse) return true;
+    const std::vector<bool>& patterned = Known(node, inputs)->patterned;
+    return i < patterned.size() && patterned[i];
+  };
   switch (op->row_rule(node, inputs)) {
-    case RowRule::kRowWise: return true;
-    case RowRule::kMixed: return !op->reduces(node, i);
+    case RowRule::kRowWise: return is_kept();
+    case RowRule::kMixed: return !op->reduces(node, i) && is_kept();
     default: return false;
   }
 }
-
-namespace {
-
-Status TryToPrint(const Node& node, std::span<const ValueInfo> inputs) {
-  if (HasKernels(node, inputs)) return OkStatus();
-  // What computes it, and so where its result is, depends on them.
-  if (KindOf(node) == OperatorKind::kProduct && inputs[1].shape.columns == kUnknown)
-    return Unimplemented("on a device: a product whose columns are not known yet");
-  HEDDLE_ASSIGN_OR_RETURN(const TileProgram program, ProgramOf(node, inputs));
-  return PrintTiles(program, {}).status();
-}
-
-}  // namespace
 
 DeviceOperators& DeviceOperators::Of(ComputeDevice& device) {
   static std::mutex mutex;
@@ -136,16 +165,7 @@ DeviceOperators& DeviceOperators::Of(ComputeDevice& device) {
 }
 
 Status DeviceOperators::CanRun(const Node& node, std::span<const ValueInfo> inputs) {
-  static std::mutex mutex;
-  static auto* const known = new RecentlyUsedMap<std::string, Status>(kMostPrograms);
-  const std::string key = KeyOf(node, inputs);
-  {
-    const std::lock_guard lock(mutex);
-    if (const Status* found = known->Find(key); found != nullptr) return *found;
-  }
-  const Status status = TryToPrint(node, inputs);
-  const std::lock_guard lock(mutex);
-  return known->Add(key, status);
+  return Known(node, inputs)->can_run;
 }
 
 Result<std::shared_ptr<const DeviceTiles>> DeviceOperators::TilesOf(const KernelCall& call) {

@@ -14,8 +14,9 @@
 namespace heddle::ops {
 
 /// Whether result `i` of an operator that runs on a device is in its memory: that of an operator with kernels
-/// of its own (Operator::run_on_device), and of a tile program what has a row for each row that it walks.
-/// Other reductions, and parts of all, are finished by the host.
+/// of its own (Operator::run_on_device), and of a tile program what has a row for each row that it walks; a
+/// CSR result of those if it has the entries of the driver. Other reductions, and parts of all, are finished
+/// by the host.
 bool StaysOnDevice(const Node& node, std::span<const ValueInfo> inputs, size_t i);
 
 /// The operators of a process on one device: those with kernels of their own, fused ones, and other single

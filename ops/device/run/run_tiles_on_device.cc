@@ -10,6 +10,8 @@
 #include "core/values/panels.h"
 #include "ops/aggregate/wide_sums.h"
 #include "ops/device/device_matrix.h"
+#include "ops/device/operators/find_infinite.h"
+#include "ops/device/operators/spread_entries.h"
 #include "ops/fused/run/body_scalars.h"
 #include "ops/fused/run/run_tiles.h"
 
@@ -31,6 +33,8 @@ bool AreFarFromOverflow(const double* numbers, int64_t count) {
 
 // Payloads of so many cells are joined in less time than another thread needs to wake up.
 constexpr int64_t kFewPayloadCells = 4096;
+
+bool IsSparseThere(const Matrix& matrix) { return matrix.IsOnDevice() && CellsOf(matrix).IsSparse(); }
 
 constexpr int32_t kNoFlags[2] = {0, 0};
 
@@ -76,6 +80,7 @@ class DeviceTiles::QueuedTiles : public QueuedCall {
   }
   Status Finish(std::span<Value> results) override {
     if (readings_->flags[0] != 0) return Unimplemented("a sum is infinite or NaN");
+    if (readings_->flags[1] != 0) return Unimplemented("cells that are not zero beside a result's entries");
     for (size_t r = 0; r < readings_->leaves.size(); ++r) {
       const Matrix& leaves = readings_->leaves[r];
       if (AddsUp(tiles_->program_->roots[r].aggregate) && !AreFarFromOverflow(leaves.data(), leaves.cells()))
@@ -109,29 +114,41 @@ Status DeviceTiles::QueueReadings(const KernelCall& call, DeviceQueue& queue, st
   const int64_t rows = call.inputs[static_cast<size_t>(program.fused.driver)]->matrix().rows();
   const int64_t tasks = CeilDivide(rows, printed_.task_rows);
   std::vector<DeviceArgument> arguments = {rows, tasks};
-  int64_t entries_of_driver = 0;
+  Matrix driver;                                        // A CSR one, on the device.
+  std::vector<std::shared_ptr<DeviceMemory>> infinite;  // In the order of inputs, as `checked` is.
   for (size_t i = 0; i < printed_.inputs.size(); ++i) {
     const Matrix& given = call.inputs[static_cast<size_t>(printed_.inputs[i])]->matrix();
     if (printed_.sparse[i]) {
-      HEDDLE_ASSIGN_OR_RETURN(EntriesOnDevice entries, EntriesToDevice(given, device_, queue));
-      if (printed_.inputs[i] == program.fused.driver) entries_of_driver = entries.count;
-      for (std::shared_ptr<DeviceMemory>* memory : {&entries.values, &entries.columns, &entries.offsets})
-        arguments.emplace_back(std::move(*memory));
+      HEDDLE_ASSIGN_OR_RETURN(const Matrix there, EntriesToDevice(given, device_, queue));
+      if (printed_.inputs[i] == program.fused.driver) driver = there;
+      const EntriesOnDevice& entries = CellsOf(there).entries();
+      arguments.insert(arguments.end(), {entries.values, entries.columns, entries.offsets});
       continue;
     }
-    HEDDLE_ASSIGN_OR_RETURN(const Matrix there, ToDevice(given, device_, queue));
+    HEDDLE_ASSIGN_OR_RETURN(const Matrix there, IsSparseThere(given) ? SpreadEntries(given, device_, queue)
+                                                                     : ToDevice(given, device_, queue));
     PlaceOnDevice place = PlaceOf(there);
     arguments.emplace_back(std::move(place.memory));
     arguments.emplace_back(place.first_cell);
+    if (std::find(printed_.checked.begin(), printed_.checked.end(), printed_.inputs[i]) ==
+        printed_.checked.end())
+      continue;
+    HEDDLE_ASSIGN_OR_RETURN(infinite.emplace_back(), FindInfinite(there, device_, queue));
   }
   BodyScalars scalars(program);
   HEDDLE_RETURN_IF_ERROR(scalars.Evaluate(call));
   for (const NodeId scalar : printed_.scalars) arguments.emplace_back(scalars[static_cast<size_t>(scalar)]);
   for (const int result : printed_.results) {
     const ValueInfo& info = program.fused.body[program.fused.roots[static_cast<size_t>(result)]].info;
+    const ElementType type = program.single ? ElementType::kFloat32 : ElementType::kFloat64;
+    if (program.IsPatterned(result)) {
+      HEDDLE_ASSIGN_OR_RETURN(Matrix entries, SameEntriesOnDevice(driver, type));
+      arguments.emplace_back(CellsOf(entries).entries().values);
+      results[static_cast<size_t>(result)] = std::move(entries);
+      continue;
+    }
     HEDDLE_ASSIGN_OR_RETURN(const std::shared_ptr<const CellsOnDevice> cells,
-                            MakeOnDevice(device_, {rows, info.shape.columns},
-                                         program.single ? ElementType::kFloat32 : ElementType::kFloat64));
+                            MakeOnDevice(device_, {rows, info.shape.columns}, type));
     arguments.emplace_back(cells->memory());
     results[static_cast<size_t>(result)] = Matrix::OfDeviceCells(cells);
   }
@@ -155,9 +172,11 @@ Status DeviceTiles::QueueReadings(const KernelCall& call, DeviceQueue& queue, st
     arguments.emplace_back(std::move(scratch));
   }
   for (int p = 0; p < printed_.patterns; ++p) {
-    HEDDLE_ASSIGN_OR_RETURN(std::shared_ptr<DeviceMemory> pattern, device_.Allocate(entries_of_driver * 8));
+    HEDDLE_ASSIGN_OR_RETURN(std::shared_ptr<DeviceMemory> pattern,
+                            device_.Allocate(CellsOf(driver).entries().count * 8));
     arguments.emplace_back(std::move(pattern));
   }
+  arguments.insert(arguments.end(), infinite.begin(), infinite.end());
   if (rows > 0)
     HEDDLE_RETURN_IF_ERROR(
         queue.Launch(kernel_, arguments, {.groups = groups, .group_size = printed_.group_size}));

@@ -84,9 +84,11 @@ void TileSteps::AddSingles(TileScratch& scratch, const Step& step, int64_t row, 
   }
   for (int64_t i = 0; i < rows; ++i) {
     chains.BeginRow(row_in_leaf + i, out);
-    for (int64_t e = entries.offsets[i]; e < entries.offsets[i + 1]; ++e)
-      TransposedSingles::AddCell(static_cast<float>(entries.values[e]), y.cells + i * y.stride, root.k,
-                                 chains.ChainsOf(entries.columns[e]));
+    for (int64_t e = entries.offsets[i]; e < entries.offsets[i + 1]; ++e) {
+      const auto x = static_cast<float>(entries.values[e]);
+      if (x == 0) continue;  // Counts as absent.
+      TransposedSingles::AddCell(x, y.cells + i * y.stride, root.k, chains.ChainsOf(entries.columns[e]));
+    }
   }
 }
 

@@ -5,6 +5,7 @@
 // machines without an OpenCL device, which runs the kernels, these tests are skipped.
 #include "tests/support/simulated_device.h"
 
+#include <fmt/core.h>
 #include <gtest/gtest.h>
 
 #include <optional>
@@ -40,6 +41,27 @@ print(sum(rev(X) * X))
 print(toString(colSums(X), decimal=17))
 )";
 
+// A CSR matrix that a loop reads, CSR values that it makes, and such that it replaces.
+constexpr const char* kScriptOfEntries = R"(
+X = rand(rows=230, cols=60, min=-1, max=1, sparsity=0.2, seed=1)
+G = rand(rows=60, cols=60, min=0, max=1, sparsity=0.1, seed=2)
+w = matrix(0.1, rows=60, cols=1)
+p = matrix(1 / 60, rows=60, cols=1)
+s = 0
+for (i in 1:3) {
+  w = w - 0.01 * (t(X) %*% (X %*% w))
+  p = 0.85 * (G %*% p) + 0.15 / 60
+  Y = round(X * 3) * abs(X)
+  s = s + sum(Y) + sum(rowSums(Y * X))
+  G = G * 0.9
+}
+print(toString(w, decimal=17))
+print(toString(p, decimal=17))
+print(s)
+print(sum(G))
+print(sum(Y != 0))
+)";
+
 class ScriptsOnSimulatedDeviceTest : public testing::Test {
  protected:
   void SetUp() override {
@@ -51,25 +73,56 @@ class ScriptsOnSimulatedDeviceTest : public testing::Test {
   }
   void TearDown() override { ops::UseDevices(nullptr); }
 
+  void ExpectSame(const char* script) {
+    const ScriptOutcome expected = RunScript(script);
+    ASSERT_TRUE(expected.status.ok()) << expected.status.ToString();
+    for (const int ranks : {1, 3})
+      for (const char* devices : {"opencl:0", "opencl:0/random:1", "opencl:0/random:2"}) {
+        SCOPED_TRACE(testing::Message() << devices << " on " << ranks << " ranks");
+        const int64_t before = device_->launches();
+        SessionOptions options = ranks == 1 ? SessionOptions() : SplitOver(ranks);
+        options.devices = devices;
+        const ScriptOutcome actual = RunScript(script, options);
+        ASSERT_TRUE(actual.status.ok()) << actual.status.ToString();
+        EXPECT_EQ(actual.output, expected.output);
+        EXPECT_GT(device_->launches(), before + 5);
+        EXPECT_TRUE(device_->faults().empty()) << testing::PrintToString(device_->faults());
+        EXPECT_EQ(device_->bytes_in_use(), 0);
+      }
+  }
+
   std::optional<SimulatedDevice> device_;
 };
 
-TEST_F(ScriptsOnSimulatedDeviceTest, HaveTheBytesOfTheProcessor) {
-  const ScriptOutcome expected = RunScript(kScript);
-  ASSERT_TRUE(expected.status.ok()) << expected.status.ToString();
-  for (const int ranks : {1, 3})
-    for (const char* devices : {"opencl:0", "opencl:0/random:1", "opencl:0/random:2"}) {
-      SCOPED_TRACE(testing::Message() << devices << " on " << ranks << " ranks");
-      const int64_t before = device_->launches();
-      SessionOptions options = ranks == 1 ? SessionOptions() : SplitOver(ranks);
-      options.devices = devices;
-      const ScriptOutcome actual = RunScript(kScript, options);
-      ASSERT_TRUE(actual.status.ok()) << actual.status.ToString();
-      EXPECT_EQ(actual.output, expected.output);
-      EXPECT_GT(device_->launches(), before + 5);
-      EXPECT_TRUE(device_->faults().empty()) << testing::PrintToString(device_->faults());
-      EXPECT_EQ(device_->bytes_in_use(), 0);
-    }
+TEST_F(ScriptsOnSimulatedDeviceTest, HaveTheBytesOfTheProcessor) { ExpectSame(kScript); }
+
+TEST_F(ScriptsOnSimulatedDeviceTest, OfCsrMatricesHaveTheBytesOfTheProcessor) {
+  ExpectSame(kScriptOfEntries);
+}
+
+// However many rounds read it, a CSR matrix is copied once, and what is made of it there stays there.
+TEST_F(ScriptsOnSimulatedDeviceTest, ALoopCopiesACsrMatrixOnce) {
+  const auto bytes_of_rounds = [&](int rounds) {
+    SessionOptions options;
+    options.devices = "opencl:0";
+    const int64_t before = device_->bytes_written();
+    const ScriptOutcome outcome = RunScript(fmt::format(R"(
+X = rand(rows=1000, cols=60, sparsity=0.2, seed=1)
+w = matrix(0.1, rows=60, cols=1)
+for (i in 1:{}) {{
+  Y = X * 0.5
+  w = w - 0.0001 * (t(X) %*% (Y %*% w))
+}}
+print(sum(w))
+)",
+                                                        rounds),
+                                            options);
+    EXPECT_TRUE(outcome.status.ok()) << outcome.status.ToString();
+    return device_->bytes_written() - before;
+  };
+  constexpr int64_t kLeastBytesOfX = 10'000 * 12;
+  EXPECT_GT(bytes_of_rounds(2), kLeastBytesOfX);
+  EXPECT_LT(bytes_of_rounds(12) - bytes_of_rounds(2), kLeastBytesOfX / 10);
 }
 
 }  // namespace

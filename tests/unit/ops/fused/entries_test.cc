@@ -35,6 +35,16 @@ TEST(EntriesTest, WidePayloadsOfFewEntries) {
   }
 }
 
+// Zeros that are made at entries count as absent beside infinities, in doubles and in floats.
+TEST(EntriesTest, ZerosMadeAtEntriesBesideInfinities) {
+  BodyBuilder body;
+  const NodeId rounded = body.Op("round", {body.Input(Value(*ToSparse(Cells(130, 40, 1, false, 0.2))))});
+  body.Finish({body.Op("t%*%", {rounded, body.Input(Value(Cells(130, 12, 2, true)))})});
+  body.ExpectSame("t(round(X)) Y");
+  body.Finish({body.Op("%*%", {rounded, body.Input(Value(Cells(40, 12, 3, true)))})});
+  body.ExpectSame("round(X) V");
+}
+
 // A tile has several leaves of a sum, the last of which may have fewer rows, or a part of one.
 TEST(EntriesTest, SumsAtEntriesOfManyLeaves) {
   for (const int64_t m : {31, 64, 65, 777}) {
