@@ -148,7 +148,7 @@ Expression::~Expression() = default;
 
 Result<Expression> Expression::Compile(const std::string& code, const std::vector<std::string>& results,
                                        std::map<std::string, Value> inputs, const std::string& fusion,
-                                       ops::Arena* arena) {
+                                       ops::Arena* arena, bool for_device) {
   auto state = std::make_unique<State>();
   const ElementType element_type = ElementTypeOf(inputs);
   HEDDLE_ASSIGN_OR_RETURN(Graph graph, Build(code, results, inputs));
@@ -177,6 +177,7 @@ Result<Expression> Expression::Compile(const std::string& code, const std::vecto
   options.mode = *compiler::ParseFusionMode(fusion);
   options.threads = arena->threads();
   options.can_run = ops::CanRunFused;
+  options.joins_phases = options.fuses_wide_products = !for_device;
   options.sparsity_of = [&](std::string_view name) {
     const auto found = inputs.find(std::string(name));
     if (found == inputs.end() || !found->second.IsMatrix()) return -1.0;

@@ -20,10 +20,10 @@ class Expression {
  public:
   /// `results` are expressions for the results, matrices, after the statements of `code`; `inputs` are their
   /// variables, all matrices in doubles or all in floats (then as with --precision single). `fusion` as
-  /// --fusion takes it.
+  /// --fusion takes it. `for_device`: the plan for UseDevice.
   static Result<Expression> Compile(const std::string& code, const std::vector<std::string>& results,
                                     std::map<std::string, Value> inputs, const std::string& fusion,
-                                    ops::Arena* arena);
+                                    ops::Arena* arena, bool for_device = false);
   Expression(Expression&&) noexcept;
   ~Expression();
 

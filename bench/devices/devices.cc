@@ -20,6 +20,9 @@ namespace {
 
 constexpr int kLeastRounds = 5;
 
+// Of wide products.
+constexpr int64_t kWideColumns = 64;
+
 // Milliseconds of a call, and of all threads of the process meanwhile: on a machine with other work the
 // latter tell more of two that run on the processor, as a device of POCL does.
 struct Times {
@@ -58,7 +61,8 @@ class DeviceMeter {
     const std::string name = code + " " + shape;
     if (!Wants(name)) return;
     Result<Expression> host = Expression::Compile("", {code}, inputs, options_.plan, arena_);
-    Result<Expression> there = Expression::Compile("", {code}, inputs, options_.plan, arena_);
+    Result<Expression> there =
+        Expression::Compile("", {code}, inputs, options_.plan, arena_, /*for_device=*/true);
     if (!host.ok() || !there.ok()) return Fail(name, host.ok() ? there.status() : host.status());
     if (const Status status = there->UseDevice(device_); !status.ok()) return Fail(name, status);
     Times of_host, of_device;
@@ -113,6 +117,12 @@ void RunShape(DeviceMeter& meter, int64_t m, int64_t n) {
     if (text.find('w') != std::string::npos && text.find("%w") != std::string::npos) inputs.emplace("w", w);
     meter.Measure(code, shape, inputs);
   }
+  // Wide products alone, and with cells of their rows behind them.
+  const Matrix b = RandomDense(n, kWideColumns, 15, meter.arena()),
+               c = RandomDense(m, kWideColumns, 16, meter.arena());
+  meter.Measure("X%*%B", shape, {{"X", x}, {"B", b}});
+  meter.Measure("rowSums(abs(X%*%B))", shape, {{"X", x}, {"B", b}});
+  meter.Measure("t(X)%*%C", shape, {{"X", x}, {"C", c}});
 }
 
 }  // namespace

@@ -10,6 +10,7 @@
 #include "ops/base/split.h"
 #include "ops/base/stages.h"
 #include "ops/base/whole_number.h"
+#include "ops/product/matmul.h"
 #include "ops/simd/cellwise/elementwise_codes.h"
 
 namespace heddle::compiler::fusion {
@@ -243,6 +244,16 @@ Dag MakeDag(const Graph& graph, const SparsityOf& sparsity_of) {
                            : std::min<int>(kMaxArity, static_cast<int>(node.inputs.size()));
   }
   return dag;
+}
+
+void ExcludeWideProducts(Dag* dag) {
+  for (DagNode& node : dag->nodes) {
+    if (node.op == nullptr || (node.op->fusion.use != ops::RowUse::kProduct &&
+                               node.op->fusion.use != ops::RowUse::kTransposedProduct))
+      continue;
+    const DagNode &left = (*dag)[node.inputs[0]], &right = (*dag)[node.inputs[1]];
+    if (!left.sparse && !right.sparse && !ops::IsNarrow(right.columns)) node.op = nullptr;
+  }
 }
 
 namespace {

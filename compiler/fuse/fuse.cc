@@ -75,7 +75,7 @@ class Fuser {
   Fuser(const Graph& graph, const FuseOptions& options)
       : options_(options),
         graph_(WithoutHarmlessOrder(graph)),
-        dag_(MakeDag(graph_, options.sparsity_of)),
+        dag_(DagOf(graph_, options)),
         memo_(PrunedMemo(dag_)),
         picker_(dag_, memo_, ChoiceOf(options.mode), options.seed),
         random_(options.seed) {
@@ -114,6 +114,11 @@ class Fuser {
   }
 
  private:
+  static Dag DagOf(const Graph& graph, const FuseOptions& options) {
+    Dag dag = MakeDag(graph, options.sparsity_of);
+    if (!options.fuses_wide_products) ExcludeWideProducts(&dag);
+    return dag;
+  }
   static Memo PrunedMemo(const Dag& dag) {
     Memo memo = Explore(dag);
     Prune(dag, &memo);

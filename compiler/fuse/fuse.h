@@ -45,6 +45,8 @@ struct FuseOptions {
   /// OK where the executor can run this body; what it refuses is not formed, and the report has the reason.
   /// Empty: it can run everything.
   std::function<Status(const FusedOperator&)> can_run;
+  /// False where a device computes: it has kernels for products of dense matrices with more than 8 columns.
+  bool fuses_wide_products = true;
   bool joins_phases = true;  ///< Forms nodes "phased", which run on the processor alone.
   /// For each partition the report lists so many of the cheapest plans that were costed, the operators of the
   /// chosen plan, and the cost without redundancy. 0 leaves all of this out, because it takes time.

@@ -22,6 +22,7 @@ Result<compiler::FuseOptions> FuseOptionsOf(const SessionOptions& session) {
   options.min_distributed_bytes = session.min_distributed_bytes;
   options.can_run = ops::CanRunFused;
   options.joins_phases = session.devices == "cpu";
+  options.fuses_wide_products = session.devices == "cpu";
   return options;
 }
 

@@ -165,6 +165,38 @@ TEST(FuseTest, SpreadsOfRowsAreComputedInside) {
   EXPECT_EQ(operators[0].kind, FusionTemplate::kRow);
 }
 
+// Devices have kernels for products of dense matrices with more than 8 columns; others stay in the tiles.
+TEST(FuseTest, WideProductsStandAloneWhereADeviceComputes) {
+  for (const int64_t columns : {8, 9, 100}) {
+    for (const bool is_transposed : {false, true}) {
+      GraphMaker make;
+      const NodeId x = make.Matrix("X", 20000, 40),
+                   y = make.Matrix("Y", is_transposed ? 20000 : 40, columns);
+      const NodeId product = is_transposed ? make.Add("t%*%", {make.Add("abs", {x}), y})
+                                           : make.Add("abs", {make.Add("%*%", {x, y})});
+      make.Assign("P", product);
+      for (const bool fuses : {false, true}) {
+        FuseOptions options;
+        options.mode = FusionMode::kAll;
+        options.fuses_wide_products = fuses;
+        const Graph fused = Fused(make.graph(), options);
+        const bool alone = !fuses && columns > 8;
+        EXPECT_EQ(CountOf(fused, is_transposed ? "t%*%" : "%*%"), alone ? 1 : 0)
+            << columns << " columns\n"
+            << fused.ToText();
+        EXPECT_EQ(Meaning().Of(fused), Meaning().Of(make.graph()));
+      }
+    }
+  }
+  GraphMaker make;  // Of CSR rows the device has no other kernel.
+  const NodeId x = make.Matrix("X", 20000, 400, Format::kSparse), y = make.Matrix("Y", 400, 20);
+  make.Assign("P", make.Add("exp", {make.Add("%*%", {x, y})}));
+  FuseOptions options;
+  options.mode = FusionMode::kAll;
+  options.fuses_wide_products = false;
+  EXPECT_EQ(CountOf(Fused(make.graph(), options), "%*%"), 0);
+}
+
 TEST(FuseTest, SumsOverSharedInputsBecomeOneOperator) {
   GraphMaker make;
   const NodeId x = make.Matrix("X", 1000, 10), y = make.Matrix("Y", 1000, 10), z = make.Matrix("Z", 1000, 10);
