@@ -9,6 +9,7 @@
 #include "ops/aggregate/nodes_of_columns.h"
 #include "ops/base/columns.h"
 #include "ops/base/cpu.h"
+#include "ops/base/device_forms.h"
 #include "ops/catalog.h"
 #include "ops/simd/cellwise/elementwise.h"
 
@@ -246,6 +247,11 @@ constexpr Operator Describe(Operator op, const Aggregate& aggregate, FusionTrait
   if (aggregate.scope == AggregateScope::kFull) op.staged = &kFullOfColumns;
   op.run = RunAggregate;
   op.run_compressed = RunAggregateOfCodes;
+  // Others are tile programs, however long rows are.
+  if (aggregate.scope == AggregateScope::kRow &&
+      (IsSpread(aggregate.kind) || aggregate.kind == AggregateKind::kIndexMax ||
+       aggregate.kind == AggregateKind::kIndexMin))
+    op.run_on_device = AggregateLongRowsOnDevice;
   op.takes_singles = TakesDenseSingles;
   op.kind = OperatorKind::kAggregate;
   op.aggregate = &aggregate;

@@ -13,9 +13,14 @@ namespace heddle::ops {
 class DeviceQueue;
 struct KernelCall;
 
-/// X %*% Y with more than 8 columns, and t(X) %*% Y with as many (ops/device/operators/product.h).
+/// X %*% Y with more than 8 columns, and t(X) %*% Y with as many (ops/device/operators/product.h); X %*% Y
+/// with fewer where rows of X are longer than a column chunk (ops/device/operators/long_rows.h).
 Result<std::optional<Value>> MultiplyOnDevice(const KernelCall& call, DeviceQueue& queue);
 Result<std::optional<Value>> MultiplyTransposedOnDevice(const KernelCall& call, DeviceQueue& queue);
+
+// ops/device/operators/long_rows.cc: rowVars, rowSds, rowIndexMax, rowIndexMin of rows longer than a column
+// chunk; nothing for others, which are tile programs.
+Result<std::optional<Value>> AggregateLongRowsOnDevice(const KernelCall& call, DeviceQueue& queue);
 
 // ops/device/operators/moves.cc.
 Result<std::optional<Value>> TransposeOnDevice(const KernelCall& call, DeviceQueue& queue);

@@ -9,6 +9,7 @@
 
 #include "core/values/panels.h"
 #include "ops/base/device_forms.h"
+#include "ops/device/operators/long_rows.h"
 #include "ops/device/operators/product_sources.h"
 #include "ops/product/matmul.h"
 #include "ops/product/transposed_order.h"
@@ -237,8 +238,11 @@ Result<Matrix> NodesOf(const DeviceCommands& commands, const DeviceProduct& prod
 Result<std::optional<Value>> MultiplyOnDevice(const KernelCall& call, DeviceQueue& queue) {
   const std::optional<Value> nothing;
   const Matrix &x = call.inputs[0]->matrix(), &y = call.inputs[1]->matrix();
-  if (x.columns() != y.rows() || x.element_type() != y.element_type() || IsNarrow(y.columns()))
-    return nothing;
+  if (x.columns() != y.rows() || x.element_type() != y.element_type()) return nothing;
+  if (IsNarrow(y.columns())) {
+    if (x.columns() <= kColumnChunk || y.columns() == 0) return nothing;
+    return MultiplyLongRowsOnDevice(call, queue);
+  }
   const int64_t all_rows = call.input_infos[0].shape.IsKnown() ? call.input_infos[0].shape.rows : x.rows();
   const DeviceProduct product = {
       .m = x.rows(),

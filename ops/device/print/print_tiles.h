@@ -15,9 +15,18 @@ struct TileLimits {
   int64_t local_bytes = 32 << 10;  ///< Of a work-group.
   /// Work-items of a group: a multiple of 8; or 1, for devices whose compiler vectorizes loops: processors.
   int64_t group_size = 128;
+  int64_t busy_tasks = 256;  ///< So many keep the device busy: more may be put together.
 };
 
-/// A tile program as one kernel in OpenCL C. A work-group computes *tasks*, runs of rows that are whole
+/// One launch of a printed program.
+struct PrintedPass {
+  std::string source;
+  int64_t task_rows = 0;  ///< Rows of which `row_tasks` tasks compute some columns each.
+  int64_t row_tasks = 1;
+};
+
+/// A tile program in OpenCL C: one kernel, or of rows that are cut by columns one for each pass over them
+/// (tile_printer_long_rows.cc). A work-group computes *tasks*, runs of rows that are whole
 /// leaves of every reduction, tile by tile and step by step; its work-items share the cells of a step, and
 /// meet at a barrier behind it; a group of one work-item has no barriers. Each lane, chain and column of a
 /// reduction belongs to one work-item, so that its order is that of docs/numerics.md.
@@ -25,19 +34,19 @@ struct TileLimits {
 /// Arguments, in this order: rows and tasks (long); for each input of `inputs` its cells and the first of
 /// them that counts (long), or of a CSR one its values, columns and offsets (EntriesOnDevice); for each node
 /// of `scalars` a double; for each result of `results` its cells, or its values where it has the driver's
-/// entries; for each root of the program the payloads of its leaves, one behind the other; two ints (flags):
-/// the first is set to 1 where a sum of a row is no finite number, the second where such a result has cells
-/// beside the entries that are not 0; the buffers of all work-groups, where `scratch_doubles` is not 0;
-/// `patterns` arrays of doubles, one for each entry of the driver; for each input of `checked` an int, not 0
-/// where some of its cells are infinite or NaN.
+/// entries; for each root of the program the payloads of its leaves, one behind the other (LeavesOf); two
+/// ints (flags): the first is set to 1 where a sum of a row is no finite number, the second where such a
+/// result has cells beside the entries that are not 0; the buffers of all work-groups, where
+/// `scratch_doubles` is not 0; `patterns` arrays of doubles, one for each entry of the driver; rows of saved
+/// values, for each of the program's `saved_arrays`; for each input of `checked` an int, not 0 where some of
+/// its cells are infinite or NaN.
 struct PrintedTiles {
-  std::string source;
+  std::vector<PrintedPass> passes;
   std::string name = "heddle_tiles";
   std::vector<int> inputs;      ///< Positions of the inputs that are matrices.
   std::vector<bool> sparse;     ///< Of `inputs`: read by entries.
   std::vector<NodeId> scalars;  ///< Of the body.
   std::vector<int> results;     ///< Results with a row for each row of the driver.
-  int64_t task_rows = 0;
   int64_t group_size = 0;
   int64_t scratch_doubles = 0;  ///< Of a work-group; 0: its buffers are in local memory.
   int patterns = 0;             ///< Arrays of values at the driver's entries.
@@ -45,8 +54,12 @@ struct PrintedTiles {
   bool sets_flags = false;      ///< Whether it may: else the flags stay 0.
 };
 
-/// kUnimplemented, with the reason, for programs with steps that no kernel is printed of: over rows that are
-/// cut by columns.
+/// How many leaves the payload of a root has for so many rows, which begin with a leaf: each chunk of a row
+/// that is longer than a column chunk is one, but for sums of columns.
+int64_t LeavesOf(const TileProgram& program, const TileRoot& root, int64_t rows);
+
+/// kUnimplemented, with the reason, for programs with steps that no kernel is printed of: some over rows
+/// longer than a column chunk.
 Result<PrintedTiles> PrintTiles(const TileProgram& program, const TileLimits& limits);
 
 }  // namespace heddle::ops

@@ -15,27 +15,58 @@ namespace heddle::ops {
 Result<PrintedTiles> TilePrinter::Print() {
   HEDDLE_RETURN_IF_ERROR(Check());
   FindArguments();
+  printed_.group_size = limits_.group_size;
+  if (IsCut()) {
+    PrintLongRows();
+    return std::move(printed_);
+  }
+  if (IsDirect()) {
+    PrintDirect();
+    return std::move(printed_);
+  }
+  expanded_.clear();
   ChooseRows();
   PrintHead();
   PrintTasks();
-  printed_.source = std::string(printed::Prelude()) + text_;
-  printed_.group_size = limits_.group_size;
+  printed_.passes[0].source = std::string(printed::Prelude()) + text_;
   return std::move(printed_);
 }
 
 Status TilePrinter::Check() const {
-  if (program_.cut_columns > 0 || program_.phases > 1 || program_.chunks > 1 || program_.saved_arrays > 0)
-    return Unimplemented("on a device: rows longer than a column chunk");
+  if (!IsCut() && program_.chunks > 1) HEDDLE_RETURN_IF_ERROR(CheckLongLeaves());
+  for (const TileRoot& root : program_.roots)
+    if (IsCut() && root.n != program_.cut_columns)
+      return Unimplemented("on a device: a reduction beside rows longer than a column chunk");
   if (program_.by_pattern) HEDDLE_RETURN_IF_ERROR(CheckEntries());
   for (const Step& step : program_.steps) HEDDLE_RETURN_IF_ERROR(CheckStep(step));
+  return OkStatus();
+}
+
+// Full aggregates of CSR rows longer than a column chunk: tiles are single rows.
+Status TilePrinter::CheckLongLeaves() const {
+  if (program_.chunks * program_.roles.rows > kMostLeavesOfRows)
+    return Unimplemented("on a device: so many sums of column chunks");
+  for (const TileRoot& root : program_.roots)
+    if (root.n <= kColumnChunk && root.kind != TileRoot::Kind::kVectors &&
+        root.kind != TileRoot::Kind::kProduct)
+      return Unimplemented("on a device: a reduction beside rows longer than a column chunk");
   return OkStatus();
 }
 
 // Steps along the entries of the driver.
 Status TilePrinter::CheckEntries() const {
   const bool is_cut = InfoOfInput(program_.fused.driver).shape.columns > kColumnChunk;
+  // Of long rows, what goes along entries is summed up by chunks (tile_printer_long_entries.cc).
+  const auto sums = [&](const Step& step) {
+    if (step.background.kind != TileRef::Kind::kNone) return false;
+    if (step.kind == Step::Kind::kFoldRows) return FoldOf(step.aggregate) == simd::Fold::kAdd;
+    if (step.kind != Step::Kind::kRoot || step.right >= 0) return false;
+    const TileRoot& root = program_.roots[static_cast<size_t>(step.index)];
+    return (root.kind == TileRoot::Kind::kFull || root.kind == TileRoot::Kind::kColumns) &&
+           FoldOf(root.aggregate) == simd::Fold::kAdd;
+  };
   for (const Step& step : program_.steps)
-    if (is_cut && IsByEntry(step.from) && step.kind != Step::Kind::kCopy)
+    if (is_cut && IsByEntry(step.from) && step.kind != Step::Kind::kCopy && !sums(step))
       return Unimplemented("on a device: rows longer than a column chunk");
   return OkStatus();
 }
@@ -43,12 +74,11 @@ Status TilePrinter::CheckEntries() const {
 Status TilePrinter::CheckStep(const Step& step) const {
   switch (step.kind) {
     case Step::Kind::kFoldRows:
-      if (step.index >= 0 && InfoOfInput(step.index).shape.columns > kColumnChunk)
+      if (FoldsDensified(step) && InfoOfInput(step.index).shape.columns > kColumnChunk)
         return Unimplemented("on a device: rows longer than a column chunk");
       break;
     case Step::Kind::kMultiply:
-      if (step.index >= 0 && step.columns <= kFewColumns &&
-          InfoOfInput(step.index).shape.columns > kColumnChunk)
+      if (step.columns <= kFewColumns && InfoOfInput(step.right).shape.rows > kColumnChunk)
         return Unimplemented("on a device: rows longer than a column chunk");
       break;
     default: break;
@@ -81,9 +111,10 @@ void TilePrinter::FindArguments() {
   for (const Step& step : program_.steps)
     if (step.multiplies_zeros) checked.insert(step.right);
   printed_.checked.assign(checked.begin(), checked.end());
-  for (size_t r = 0; r < program_.fused.roots.size(); ++r)
-    if (program_.roles.nodes[static_cast<size_t>(program_.fused.roots[r])] == BodyRole::kRows)
-      printed_.results.push_back(static_cast<int>(r));
+  for (size_t r = 0; r < program_.fused.roots.size(); ++r) {
+    const BodyRole role = program_.roles.nodes[static_cast<size_t>(program_.fused.roots[r])];
+    if (role == BodyRole::kRows || role == BodyRole::kFold) printed_.results.push_back(static_cast<int>(r));
+  }
 }
 
 void TilePrinter::ChooseRows() {
@@ -108,14 +139,14 @@ void TilePrinter::ChooseRows() {
     most_height = std::max(most_height, root.height);
   }
   const int64_t room = limits_.local_bytes / 8 - limits_.group_size;
-  int64_t most_rows = kMostTileRows;
-  if (is_alone_) {
-    int64_t widest = 1;
-    for (const Step& step : program_.steps) widest = std::max(widest, step.columns);
+  int64_t most_rows = kMostTileRows, widest = 1;
+  for (const Step& step : program_.steps) widest = std::max(widest, step.columns);
+  if (is_alone_)
     most_rows = std::clamp<int64_t>(kMostCellsAlone / widest, kMostTileRows, kMostRowsAlone);
-    for (const TileRoot& root : program_.roots)
-      if (AddsSingles(program_, root)) most_rows = kSingleBlock;
-  }
+  else if (std::max(widest, InfoOfInput(program_.fused.driver).shape.columns) <= kShortRow)
+    most_rows = std::max(most_rows, 2 * limits_.group_size);  // Two of them for each work-item.
+  for (const TileRoot& root : program_.roots)
+    if (AddsSingles(program_, root)) most_rows = kSingleBlock;
   const int64_t fitting = columns == 0 ? most_rows : room / columns;
   tile_rows_ = FloorPowerOfTwo(std::clamp<int64_t>(fitting, kLanes, most_rows));
   if (least_height > 0) tile_rows_ = std::min(tile_rows_, least_height);
@@ -126,7 +157,7 @@ void TilePrinter::ChooseRows() {
       chain_places_[r] = printed_.scratch_doubles;
       printed_.scratch_doubles += program_.roots[r].width;
     }
-  printed_.task_rows = most_height > 0 ? most_height : tile_rows_;
+  printed_.passes = {{.task_rows = most_height > 0 ? most_height : tile_rows_}};
 }
 
 bool TilePrinter::AddsEntries(size_t r) const {
@@ -146,6 +177,7 @@ bool TilePrinter::FoldsOutput(const Step& step, size_t o) const {
 }
 
 TilePrinter::Cells TilePrinter::PlaceOf(const TileRef& ref) const {
+  if (IsCut()) return PlaceInCutRows(ref);
   switch (ref.kind) {
     case TileRef::Kind::kInput: {
       const int64_t columns = InfoOfInput(ref.index).shape.columns;
@@ -153,6 +185,8 @@ TilePrinter::Cells TilePrinter::PlaceOf(const TileRef& ref) const {
               columns, IsSingleInput(ref.index)};
     }
     case TileRef::Kind::kBuffer:
+      if (const auto column = expanded_.find(ref.index); column != expanded_.end())
+        return PlaceOf(column->second);
       return {fmt::format("(b{} + {})", ref.index, ref.column),
               buffer_columns_[static_cast<size_t>(ref.index)]};
     case TileRef::Kind::kResult: {
@@ -190,6 +224,8 @@ void TilePrinter::PrintHead() {
   if (printed_.scratch_doubles > 0) parameters.emplace_back("__global double* scratch");
   for (int p = 0; p < program_.patterns; ++p)
     parameters.push_back(fmt::format("__global double* pattern{}", p));
+  for (int i = 0; i < program_.saved_arrays; ++i)
+    parameters.push_back(fmt::format("__global double* saved{}", i));
   printed_.patterns = program_.patterns;
   for (const int input : printed_.checked)
     parameters.push_back(fmt::format("__global const int* infinite{}", input));
@@ -235,13 +271,13 @@ void TilePrinter::PrintTasks() {
       Barrier();
     }
   Line(1, "for (long task = (long)get_group_id(0); task < tasks; task += (long)get_num_groups(0)) {");
-  Line(2, fmt::format("const long task_end = min(rows, (task + 1) * {});", printed_.task_rows));
-  Line(2, fmt::format("for (long row = task * {}; row < task_end; row += {}) {{", printed_.task_rows,
-                      tile_rows_));
+  const int64_t task_rows = printed_.passes[0].task_rows;
+  Line(2, fmt::format("const long task_end = min(rows, (task + 1) * {});", task_rows));
+  Line(2, fmt::format("for (long row = task * {}; row < task_end; row += {}) {{", task_rows, tile_rows_));
   Line(3, fmt::format("const int n = (int)min((long){}, task_end - row);", tile_rows_));
   for (size_t r = 0; r < program_.roots.size(); ++r)
     Line(3, fmt::format("__global double* const sum{0} = root{0} + row / {1} * {2};", r,
-                        program_.roots[r].height, program_.roots[r].width));
+                        program_.roots[r].height, program_.roots[r].width * ChunksOfRow(program_.roots[r])));
   for (size_t r = 0; r < program_.roots.size(); ++r) PrintStartOfLeaf(r);
   for (const Step& step : program_.steps) PrintStep(step);
   for (size_t r = 0; r < program_.roots.size(); ++r)
@@ -269,7 +305,7 @@ void TilePrinter::PrintStartOfLeaf(size_t r) {
   const bool adds = root.kind == TileRoot::Kind::kLanes || root.kind == TileRoot::Kind::kVectors ||
                     root.kind == TileRoot::Kind::kProduct;
   Line(3, fmt::format("if (row % {} == 0) {{", root.height));
-  Line(4, EachPlace(root.width));
+  Line(4, EachPlace(root.width * ChunksOfRow(root)));
   Line(5, fmt::format("{} = {};", PayloadOf(r),
                       adds ? std::string("0.0") : printed::StartOf(FoldOf(root.aggregate))));
   Line(4, kEndOfEach);
@@ -314,7 +350,10 @@ void TilePrinter::PrintStep(const Step& step) {
       });
       break;
     }
-    case Step::Kind::kDensify: PrintDensify(step.index, PlaceOf(step.to)); break;
+    case Step::Kind::kDensify:
+      IsCut() ? PrintDensifyColumns(step.index, PlaceOf(step.to))
+              : PrintDensify(step.index, PlaceOf(step.to));
+      break;
     case Step::Kind::kIntersect: PrintIntersect(step); break;
     case Step::Kind::kSpread: PrintSpread(step.from, step.background, PlaceOf(step.to)); break;
     case Step::Kind::kFoldRows: {

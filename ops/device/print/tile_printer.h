@@ -3,12 +3,14 @@
 
 #include <fmt/core.h>
 
+#include <functional>
 #include <map>
 #include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
 
+#include "core/values/panels.h"
 #include "ops/aggregate/aggregate.h"
 #include "ops/device/print/print_cell.h"
 #include "ops/device/print/print_tiles.h"
@@ -18,7 +20,8 @@ namespace heddle::ops {
 
 /// Prints one tile program (PrintTiles). tile_printer.cc has what a kernel begins with and the loops over
 /// tasks, tiles and steps, tile_printer_steps.cc the steps, tile_printer_folds.cc aggregates of rows,
-/// tile_printer_roots.cc what tiles add to reductions.
+/// tile_printer_roots.cc what tiles add to reductions, tile_printer_long_rows.cc all that is different where
+/// rows are cut by columns, tile_printer_direct.cc programs without tiles.
 ///
 /// Loops have two forms. Work-items of a group share the cells of a step; or the group has one work-item
 /// (TileLimits::group_size 1), whose plain loops the compiler of the device vectorizes.
@@ -31,13 +34,20 @@ class TilePrinter {
  private:
   static constexpr int64_t kLanes = 8;
   static constexpr int64_t kMostTileRows = 64;
+  // Rows of so few columns are packed: each belongs to one work-item, where of eight most would have nothing
+  // to do.
+  static constexpr int64_t kShortRow = 16;
   // Of one work-item, whose loops should be long.
   static constexpr int64_t kMostRowsAlone = 1024;
   static constexpr int64_t kMostCellsAlone = 8192;
   // Rows that a work-item which is alone adds to places of a payload at once, so that it loads and stores
   // them less often.
   static constexpr int64_t kRowsAtOnce = 8;
-  // Columns of which it has chains of floats at once.
+  // Rows whose lanes it adds up at once.
+  static constexpr int64_t kRunsAtOnce = 4;
+  // Leaves of CSR rows longer than a column chunk, of which each row has several: the host joins them.
+  static constexpr int64_t kMostLeavesOfRows = 1 << 16;
+  // Columns of which a work-item that is alone has chains of floats at once.
   static constexpr int64_t kStripColumns = 64;
 
   /// A cell of a tile as a loop over cells names it: row `i`, column `j`, place `c` of rows without gaps.
@@ -53,7 +63,8 @@ class TilePrinter {
     bool single = false;
     std::string At(std::string_view i, std::string_view j) const {
       if (stride == 1) return fmt::format("{}[{}]", base, i);
-      return fmt::format("{}[({}) * {} + ({})]", base, i, stride, j);
+      // Rows of long rows may be further apart than an int counts.
+      return fmt::format("{}[({}) * {}{} + ({})]", base, i, stride, stride > kColumnChunk ? "L" : "", j);
     }
     std::string At(CellIndex& index) const {
       if (stride == index.columns) return fmt::format("{}[c]", base);
@@ -72,9 +83,12 @@ class TilePrinter {
     }
   };
 
+  // Rows are longer than a column chunk, and tiles have some columns of them.
+  bool IsCut() const { return program_.cut_columns > 0; }
   Status Check() const;
   Status CheckStep(const Step& step) const;
   Status CheckEntries() const;
+  Status CheckLongLeaves() const;
   const ValueInfo& InfoOfInput(int input) const;
   bool IsSingleInput(int input) const;
   void FindArguments();
@@ -124,10 +138,13 @@ class TilePrinter {
   // Each cell of a tile of so many columns. `body` prints its statements, of cells at a CellIndex.
   template <typename Body>
   void PrintCells(int64_t columns, Body body) {
+    const bool is_cut = IsCut() && columns > 1;
+    if (is_cut) columns = tile_columns_;
     CellIndex index{.columns = columns};
     const std::string before = std::exchange(text_, {});
     body(index);
     const std::string statements = std::exchange(text_, before);
+    if (is_cut) return PrintCutCells(statements);
     const bool by_place = !index.needs_row && !index.needs_column;
     if (is_alone_ && !by_place) {
       Line(3, fmt::format("for (int i = 0; i < n; ++i) {{ for (int j = 0; j < {}; ++j) {{", columns));
@@ -140,8 +157,11 @@ class TilePrinter {
     text_ += statements;
     Line(3, kEndOfEach);
   }
+  void PrintCutCells(std::string_view statements);
   void PrintCopy(int64_t columns, const Cells& from, const Cells& to);
   std::string LoadOperand(const Step& step, const RegionNode& node, CellIndex& index) const;
+  // The nodes of a region at a cell, by name.
+  std::vector<std::string> PrintNodes(const Step& step, CellIndex& cell, printed::Printer& printer) const;
   // An input that is needed whole.
   Cells WholeOf(int input) const;
   void PrintRegion(const Step& step);
@@ -155,20 +175,70 @@ class TilePrinter {
   // cells are added, `finish` has L of a run, by its name.
   template <typename Add, typename Finish>
   void PrintLanes(const std::string& count, int64_t size, simd::Fold fold, Add add, Finish finish) {
+    if (IsShort(size)) {
+      Line(3, Each("w", count));
+      PrintShortLanes("acc", size, printed::StartOf(fold), add);
+      finish(JoinedLanes(fold, ShortLanes("acc")));
+      return Line(3, kEndOfEach);
+    }
+    if (is_alone_) return PrintLanesAlone(count, size, fold, add, finish);
     BeginRuns(count);
     PrintAccumulator("acc", printed::StartOf(fold));
     PrintLaneLoop(std::to_string(size), size, [&](const Loader& load) { add("acc", load); });
     ShareLanes("acc");
-    Line(4, is_alone_ ? "{" : "if (lane == 0 && is_mine) {");
+    Line(4, "if (lane == 0 && is_mine) {");
     finish(PrintJoinedLanes(fold, "acc"));
     Line(4, "}");
     EndRuns();
+  }
+  // Of several runs at once: each has a chain of vectors, which alone would wait for each addition.
+  template <typename Add, typename Finish>
+  void PrintLanesAlone(const std::string& count, int64_t size, simd::Fold fold, Add add, Finish finish) {
+    Line(3, "{ int first_run = 0;");
+    for (const int64_t at_once : {kRunsAtOnce, int64_t{1}}) {
+      Line(3, fmt::format("for (; first_run + {0} <= {1}; first_run += {0}) {{", at_once, count));
+      const auto each = [&](const std::function<void(const std::string&)>& print) {
+        for (int64_t run = 0; run < at_once; ++run) {
+          Line(5, fmt::format("{{ const int w = first_run + {};", run));
+          print(fmt::format("acc{}", run));
+          Line(5, "}");
+        }
+      };
+      for (int64_t run = 0; run < at_once; ++run)
+        PrintAccumulator(fmt::format("acc{}", run), printed::StartOf(fold));
+      PrintLaneLoop(std::to_string(size), size, [&](const Loader& load) {
+        each([&](const std::string& acc) { add(acc, load); });
+      });
+      each([&](const std::string& acc) { finish(PrintJoinedLanes(fold, acc)); });
+      Line(3, "}");
+    }
+    Line(3, "}");
+  }
+  bool IsShort(int64_t size) const { return !is_alone_ && size <= kShortRow; }
+  // The eight lanes of a short run as values of one work-item, `name`0 and so on.
+  template <typename Add>
+  void PrintShortLanes(const std::string& name, int64_t size, const std::string& start, Add add) {
+    for (int64_t lane = 0; lane < kLanes; ++lane) {
+      const std::string acc = fmt::format("{}{}", name, lane);
+      Line(4, fmt::format("double {} = {};", acc, start));
+      for (int64_t j = lane; j < size; j += kLanes) {
+        Line(5, "{");
+        add(acc, Loader::OfCell(j));
+        Line(5, "}");
+      }
+    }
+  }
+  static std::vector<std::string> ShortLanes(std::string_view name) {
+    std::vector<std::string> lanes;
+    for (int64_t lane = 0; lane < kLanes; ++lane) lanes.push_back(fmt::format("{}{}", name, lane));
+    return lanes;
   }
   // The cells that a lane, or a vector of all eight, takes in one round. In lanes beyond the last cell of a
   // run there is `absent`, a number that changes nothing.
   class Loader {
    public:
     static Loader OfLane() { return Loader(false, "j", kLanes); }
+    static Loader OfCell(int64_t column) { return Loader(false, std::to_string(column), 1); }
     static Loader OfEight(std::string column, int64_t cells) {
       return Loader(true, std::move(column), cells);
     }
@@ -235,6 +305,8 @@ class TilePrinter {
     Line(4, "}");
   }
   void ShareLanes(const std::string& name);
+  // L of eight values.
+  std::string JoinedLanes(simd::Fold fold, const std::vector<std::string>& lanes);
   // L of the eight lanes to which the work-item belongs, by its name.
   std::string PrintJoinedLanes(simd::Fold fold, const std::string& name);
   void PrintFoldRows(const Cells& from, int64_t columns, const Cells& to, simd::Fold fold, bool is_mean,
@@ -340,6 +412,35 @@ class TilePrinter {
   void PrintFoldIntoRoot(size_t r, const Cells& x, int64_t columns);
   void PrintFoldIntoRootAlone(size_t r, const Cells& x, int64_t columns);
 
+  // Of entries of long rows (tile_printer_long_entries.cc).
+  // Leaves of a row of a full aggregate.
+  static int64_t ChunksOfRow(const TileRoot& root);
+  // Where a cell of the column is among the lanes of the chunks of a row.
+  static std::string PlaceInChunks(const std::string& column);
+  void BeginChunks(int64_t columns);
+  void NextChunk(int input, int64_t columns);
+  void EndChunks(int64_t columns);
+
+  // Of programs without tiles (tile_printer_direct.cc).
+  bool IsDirect();
+  void PrintDirectCell();
+  void PrintDirect();
+
+  // Of rows that are cut by columns (tile_printer_long_rows.cc).
+  void ChooseColumns();
+  void PrintLongRows();
+  bool RunsIn(size_t step, int phase) const {
+    return program_.runs.empty() || program_.runs[static_cast<size_t>(phase)][step];
+  }
+  void PrintPhase(int phase);
+  void PrintClosingPass();
+  void BeginTasks(const PrintedPass& pass);
+  void PrintStartOfRows(size_t r);
+  void PrintJoinedChunks(size_t r, const std::string& to);
+  Cells PlaceInCutRows(const TileRef& ref) const;
+  void PrintDensifyColumns(int input, const Cells& to);
+  void PrintFoldIntoChunk(size_t r, const Cells& x);
+
   const TileProgram& program_;
   const TileLimits limits_;
   const bool is_alone_;
@@ -348,7 +449,11 @@ class TilePrinter {
   std::vector<int64_t> buffer_columns_;  // Of the program, and of outputs of regions that are folded.
   std::map<std::pair<const Step*, size_t>, int> folded_buffers_;
   std::map<size_t, int64_t> chain_places_;  // By root: where its open chains are in the scratch memory.
+  int joined_lanes_ = 0;  // How many times lanes were joined: names of values are not used again.
   int64_t tile_rows_ = 0;
+  int64_t tile_columns_ = 0;  // At most, of rows that are cut by columns.
+  std::map<int, TileRef> expanded_;    // By buffer: the column that its rows would repeat.
+  std::map<int, int> vector_buffers_;  // By result of one column of such rows.
   bool is_local_ = true;
 };
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <bit>
 
+#include "core/values/panels.h"
 #include "ops/aggregate/wide_sums.h"
 #include "ops/device/print/tile_printer.h"
 #include "ops/product/matmul.h"
@@ -65,8 +66,11 @@ void TilePrinter::PrintFoldEntries(const Step& step) {
   const std::string start = printed::StartOf(fold), lane_of_entry = fmt::format("columns{}[e] & 7", input);
   Line(4, is_alone_ ? fmt::format("double acc[8]; for (int k = 0; k < 8; ++k) acc[k] = {};", start)
                     : fmt::format("double acc = {};", start));
+  const bool by_chunks = columns > kColumnChunk && fold == simd::Fold::kAdd;  // Extremes have no order.
+  if (by_chunks) BeginChunks(columns);
   Line(4, "{");
   BeginEntries(input, "w", "base", "last");
+  if (by_chunks) NextChunk(input, columns);
   if (is_alone_) {
     Line(5, fmt::format("const int at = {};", lane_of_entry));
     text_ += FoldStatement(5, fold, "acc[at]", value);
@@ -76,6 +80,7 @@ void TilePrinter::PrintFoldEntries(const Step& step) {
     Line(5, "}");
   }
   Line(4, "} }");
+  if (by_chunks) EndChunks(columns);
   if (fold == simd::Fold::kMinimum || fold == simd::Fold::kMaximum) {
     Line(4, fmt::format("if ({}offsets{}[row + w + 1] - offsets{}[row + w] < {}) {{",
                         is_alone_ ? "" : "lane == 0 && is_mine_row && ", input, input, columns));
@@ -420,7 +425,9 @@ void TilePrinter::PrintSumEntries(const Step& step, const std::string& value) {
   const std::string column = fmt::format("columns{}[e]", driver);
   if (is_alone_ || !full) {
     std::string place = column;
-    if (full)
+    if (full && ChunksOfRow(root) > 1)
+      place = PlaceInChunks(column);
+    else if (full)
       place = root.n % kLanes == 0 ? fmt::format("{} & 7", column)
                                    : fmt::format("(int)(((long)i * {} + {}) & 7)", root.n, column);
     else if (root.n <= kLanes)
@@ -432,6 +439,11 @@ void TilePrinter::PrintSumEntries(const Step& step, const std::string& value) {
     // Rows that have entries in one column add to the same sums.
     Barrier();
     return Line(3, "}");
+  }
+  if (ChunksOfRow(root) > 1) {  // Tiles are single rows.
+    Line(3, fmt::format("for (long e = offsets{0}[row]; e < offsets{0}[row + 1]; ++e)", driver));
+    return Line(4, fmt::format("if ({0} % {1} == item) {2} = {2} + {3};", column, kLanes,
+                               PayloadOf(r, PlaceInChunks(column)), value));
   }
   Line(3, "{ const int lane = item % 8;");
   Line(3, fmt::format("double acc = item < 8 ? {} : 0.0;", PayloadOf(r, "lane")));

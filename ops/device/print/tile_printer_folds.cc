@@ -55,11 +55,16 @@ void TilePrinter::ShareLanes(const std::string& name) {
 }
 
 std::string TilePrinter::PrintJoinedLanes(simd::Fold fold, const std::string& name) {
-  printed::Printer printer(name + "_", "          ");
+  std::vector<std::string> lanes;
+  for (int k = 0; k < kLanes; ++k)
+    lanes.push_back(is_alone_ ? fmt::format("{}.s{}", name, k) : fmt::format("lanes[item - lane + {}]", k));
+  return JoinedLanes(fold, lanes);
+}
+
+std::string TilePrinter::JoinedLanes(simd::Fold fold, const std::vector<std::string>& lanes) {
+  printed::Printer printer(fmt::format("lanes{}_", joined_lanes_++), "          ");
   std::vector<std::string> r;
-  for (int k = 0; k < 8; ++k)
-    r.push_back(printer.Define(
-        "double", is_alone_ ? fmt::format("{}.s{}", name, k) : fmt::format("lanes[item - lane + {}]", k)));
+  for (const std::string& lane : lanes) r.push_back(printer.Define("double", lane));
   const auto join = [&](const std::string& a, const std::string& b) {
     return printed::PrintFold(fold, a, b);
   };
@@ -106,6 +111,17 @@ void TilePrinter::PrintPlaceOfExtreme(const Step& step, const Cells& from) {
     Line(6, fmt::format("acc{0} = better ? x : acc{0};", lane));
     Line(6, fmt::format("place{0} = better ? j : place{0};", lane));
   };
+  if (IsShort(columns)) {
+    Line(3, Each("w", "n"));
+    Line(4, "double acc = -INFINITY; int place = -1;");
+    for (int64_t j = 0; j < columns; ++j) {
+      Line(4, fmt::format("{{ const int j = {};", j));
+      compare("");
+      Line(4, "}");
+    }
+    Line(4, fmt::format("{} = place < 0 ? 1.0 : (double)(place + 1);", to.At("w", "0")));
+    return Line(3, kEndOfEach);
+  }
   BeginRuns("n");
   if (is_alone_) {
     Line(4, "double acc[8]; int place[8];");
@@ -143,17 +159,31 @@ void TilePrinter::PrintSpreadOfRows(const Step& step, const Cells& from) {
   const int64_t columns = step.index >= 0 ? from.stride : step.columns;
   const Cells to = PlaceOf(step.to);
   printed_.sets_flags = true;
-  PrintDeviations(
-      "n", std::to_string(columns),
-      [&](const Loader& load, const std::string& absent) { return load.Row(from, "w", absent); },
-      [&] {  // SpreadOf
-        std::string spread = columns < 2 ? "0.0" : fmt::format("squares / {}.0", columns - 1);
-        if (columns < 1) spread = "as_double(0x7ff8000000000000UL)";
-        if (step.aggregate == AggregateKind::kDeviation) spread = "sqrt(" + spread + ")";
-        Line(5, fmt::format("const double spread = {};", spread));
-        Line(5, fmt::format("{} = spread;", to.At("w", "0")));
-        Line(5, "if (!isfinite(spread)) flags[0] = 1;");
-      });
+  const auto finish = [&] {  // SpreadOf
+    std::string spread = columns < 2 ? "0.0" : fmt::format("squares / {}.0", columns - 1);
+    if (columns < 1) spread = "as_double(0x7ff8000000000000UL)";
+    if (step.aggregate == AggregateKind::kDeviation) spread = "sqrt(" + spread + ")";
+    Line(5, fmt::format("const double spread = {};", spread));
+    Line(5, fmt::format("{} = spread;", to.At("w", "0")));
+    Line(5, "if (!isfinite(spread)) flags[0] = 1;");
+  };
+  if (!IsShort(columns))
+    return PrintDeviations(
+        "n", std::to_string(columns),
+        [&](const Loader& load, const std::string& absent) { return load.Row(from, "w", absent); }, finish);
+  Line(3, Each("w", "n"));
+  const auto joined = [&](const char* name) { return JoinedLanes(simd::Fold::kAdd, ShortLanes(name)); };
+  PrintShortLanes("acc", columns, "0.0", [&](const std::string& acc, const Loader& load) {
+    Line(6, fmt::format("{0} = {0} + {1};", acc, load.Row(from, "w", "")));
+  });
+  Line(4, fmt::format("const double mean = {} / {}.0;", joined("acc"), columns));
+  PrintShortLanes("squared", columns, "0.0", [&](const std::string& acc, const Loader& load) {
+    Line(6, fmt::format("const double d = {} - mean;", load.Row(from, "w", "")));
+    Line(6, fmt::format("{0} = {0} + d * d;", acc));
+  });
+  Line(4, fmt::format("const double squares = {};", joined("squared")));
+  finish();
+  Line(3, kEndOfEach);
 }
 
 }  // namespace heddle::ops

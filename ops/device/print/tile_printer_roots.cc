@@ -176,6 +176,7 @@ void TilePrinter::PrintRootAlone(size_t r, const Cells& x, const Cells& y) {
 }
 
 void TilePrinter::PrintFoldIntoRoot(size_t r, const Cells& x, int64_t columns) {
+  if (IsCut()) return PrintFoldIntoChunk(r, x);
   if (is_alone_) return PrintFoldIntoRootAlone(r, x, columns);
   const TileRoot& root = program_.roots[r];
   const simd::Fold fold = FoldOf(root.aggregate);
@@ -186,16 +187,18 @@ void TilePrinter::PrintFoldIntoRoot(size_t r, const Cells& x, int64_t columns) {
   Line(3, EachTogether("p", std::to_string(period)));
   Line(4, fmt::format("const int is_mine = p < {};", period));
   Line(4, fmt::format("double acc = is_mine ? {} : 0.0;", PayloadOf(r)));
+  // Without branches, so that a compiler may have loads of several rounds on their way at once.
   Line(4, fmt::format("for (int base = 0; base < n * {}; base += {}) {{", columns, period));
-  Line(5, "const int cell = base + p;");
-  Line(5, fmt::format("if (is_mine && cell < n * {}) {{", columns));
+  Line(5, fmt::format("const int is_in = is_mine && base + p < n * {};", columns));
+  Line(5, "const int cell = is_in ? base + p : 0;");
+  Line(5, "double next = acc;");
   if (x.stride == columns) {
-    text_ += FoldStatement(6, fold, "acc", x.Widened(x.base + "[cell]"));
+    text_ += FoldStatement(5, fold, "next", x.Widened(x.base + "[cell]"));
   } else {
-    Line(6, fmt::format("const int i = cell / {}, j = cell - i * {};", columns, columns));
-    text_ += FoldStatement(6, fold, "acc", x.Load("i", "j"));
+    Line(5, fmt::format("const int i = cell / {0}, j = cell - i * {0};", columns));
+    text_ += FoldStatement(5, fold, "next", x.Load("i", "j"));
   }
-  Line(5, "}");
+  Line(5, "acc = is_in ? next : acc;");
   Line(4, "}");
   Line(4, fmt::format("if (is_mine) {} = acc;", PayloadOf(r)));
   Line(3, "}");

@@ -25,25 +25,32 @@ std::string TilePrinter::LoadOperand(const Step& step, const RegionNode& node, C
 }
 
 TilePrinter::Cells TilePrinter::WholeOf(int input) const {
-  return {fmt::format("(in{} + first{})", input, input), InfoOfInput(input).shape.columns,
+  const int64_t columns = InfoOfInput(input).shape.columns;
+  return {fmt::format("(in{} + first{}{})", input, input, IsCut() && columns > 1 ? " + begin" : ""), columns,
           IsSingleInput(input)};
+}
+
+std::vector<std::string> TilePrinter::PrintNodes(const Step& step, CellIndex& cell,
+                                                 printed::Printer& printer) const {
+  std::vector<std::string> values;
+  const auto value = [&](int node) { return node < 0 ? std::string() : values[static_cast<size_t>(node)]; };
+  for (const RegionNode& node : program_.regions[static_cast<size_t>(step.index)].nodes) {
+    if (node.op == RegionOp::kInput) {
+      std::string loaded = printer.Define("double", LoadOperand(step, node, cell));
+      if (node.drops_negative_zero) loaded = printer.Define("double", loaded + " + 0.0");
+      values.push_back(std::move(loaded));
+      continue;
+    }
+    values.push_back(printed::PrintNode(node, value(node.a), value(node.b), value(node.c)));
+  }
+  return values;
 }
 
 void TilePrinter::PrintRegion(const Step& step) {
   const Region& region = program_.regions[static_cast<size_t>(step.index)];
   PrintCells(step.columns, [&](CellIndex& cell) {
     printed::Printer printer("v", "        ");
-    std::vector<std::string> values;
-    const auto value = [&](int node) { return node < 0 ? std::string() : values[static_cast<size_t>(node)]; };
-    for (const RegionNode& node : region.nodes) {
-      if (node.op == RegionOp::kInput) {
-        std::string loaded = printer.Define("double", LoadOperand(step, node, cell));
-        if (node.drops_negative_zero) loaded = printer.Define("double", loaded + " + 0.0");
-        values.push_back(std::move(loaded));
-        continue;
-      }
-      values.push_back(printed::PrintNode(node, value(node.a), value(node.b), value(node.c)));
-    }
+    const std::vector<std::string> values = PrintNodes(step, cell, printer);
     for (size_t o = 0; o < step.outputs.size(); ++o) {
       const Cells to = FoldsOutput(step, o) ? FoldedBuffer(step, o) : PlaceOf(step.outputs[o]);
       printer.Line(fmt::format("{} = {};", to.At(cell),

@@ -9,6 +9,7 @@
 
 #include "core/programs/fused_operator.h"
 #include "core/programs/text_format.h"
+#include "core/values/panels.h"
 #include "ops/aggregate/aggregate.h"
 #include "ops/base/operator.h"
 #include "ops/device/device_matrix.h"
@@ -21,12 +22,16 @@ namespace heddle::ops {
 namespace {
 
 // Whether the device computes the node by kernels of its operator's own: all matrices are dense, with cells
-// of one type. Products with few columns are tile programs.
+// of one type. Products with few columns and aggregates are tile programs, but for some of long rows.
 bool HasKernels(const Node& node, std::span<const ValueInfo> inputs) {
   const Operator* const op = node.fused != nullptr ? nullptr : FindOperator(node.op);
   if (op == nullptr || op->run_on_device == nullptr || inputs.empty() || !inputs[0].IsMatrix()) return false;
   if (!node.info.IsMatrix() || node.info.format != Format::kDense) return false;
-  if (op->kind == OperatorKind::kProduct && IsNarrow(inputs[1].shape.columns)) return false;
+  const bool has_long_rows = inputs[0].shape.columns > kColumnChunk;
+  if (op->kind == OperatorKind::kProduct && IsNarrow(inputs[1].shape.columns) &&
+      (!has_long_rows || HasRole(node, Role::kTransposedProduct)))
+    return false;
+  if (op->kind == OperatorKind::kAggregate && !has_long_rows) return false;
   return std::all_of(inputs.begin(), inputs.end(), [&](const ValueInfo& input) {
     const bool is_left_out = input.data_type == DataType::kUnknown;
     if (is_left_out || input.IsScalar()) return true;

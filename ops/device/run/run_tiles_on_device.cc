@@ -13,6 +13,7 @@
 #include "ops/device/operators/find_infinite.h"
 #include "ops/device/operators/spread_entries.h"
 #include "ops/fused/run/body_scalars.h"
+#include "ops/fused/run/run_long_rows.h"
 #include "ops/fused/run/run_tiles.h"
 
 namespace heddle::ops {
@@ -44,7 +45,8 @@ TileLimits LimitsOf(const DeviceDescription& description, int64_t group_size) {
     return {.local_bytes = std::min(description.local_bytes, kBytesAlone), .group_size = 1};
   // Two groups share the local memory of a compute unit, so that one computes while the other waits.
   return {.local_bytes = std::min<int64_t>(description.local_bytes / 2, 64 << 10),
-          .group_size = std::min(group_size, description.most_group_size / 8 * 8)};
+          .group_size = std::min(group_size, description.most_group_size / 8 * 8),
+          .busy_tasks = 2 * description.compute_units};
 }
 
 }  // namespace
@@ -55,9 +57,12 @@ Result<std::shared_ptr<const DeviceTiles>> DeviceTiles::Make(std::shared_ptr<con
   if (limits.group_size != 1 && limits.group_size < 8)
     return Unimplemented("a device whose work-groups have fewer than 8 work-items");
   HEDDLE_ASSIGN_OR_RETURN(PrintedTiles printed, PrintTiles(*program, limits));
-  HEDDLE_ASSIGN_OR_RETURN(std::shared_ptr<DeviceKernel> kernel, device.Compile(printed.source, printed.name));
+  std::vector<std::shared_ptr<DeviceKernel>> kernels;
+  for (const PrintedPass& pass : printed.passes) {
+    HEDDLE_ASSIGN_OR_RETURN(kernels.emplace_back(), device.Compile(pass.source, printed.name));
+  }
   return std::shared_ptr<const DeviceTiles>(
-      new DeviceTiles(std::move(program), device, std::move(printed), std::move(kernel)));
+      new DeviceTiles(std::move(program), device, std::move(printed), std::move(kernels)));
 }
 
 struct DeviceTiles::Readings {
@@ -72,7 +77,11 @@ class DeviceTiles::QueuedTiles : public QueuedCall {
               std::shared_ptr<Readings> readings)
       : tiles_(std::move(tiles)), call_(call), readings_(std::move(readings)) {}
 
-  bool HasRest() const override { return tiles_->printed_.sets_flags || !readings_->leaves.empty(); }
+  bool HasRest() const override {
+    const std::vector<Matrix>& leaves = readings_->leaves;
+    return tiles_->printed_.sets_flags ||
+           std::any_of(leaves.begin(), leaves.end(), [](const Matrix& x) { return x.cells() > 0; });
+  }
   bool IsLong() const override {
     int64_t cells = 0;
     for (const Matrix& leaves : readings_->leaves) cells += leaves.cells();
@@ -112,8 +121,10 @@ Status DeviceTiles::QueueReadings(const KernelCall& call, DeviceQueue& queue, st
   const TileProgram& program = *program_;
   std::vector<Matrix>& leaves = readings->leaves;
   const int64_t rows = call.inputs[static_cast<size_t>(program.fused.driver)]->matrix().rows();
-  const int64_t tasks = CeilDivide(rows, printed_.task_rows);
-  std::vector<DeviceArgument> arguments = {rows, tasks};
+  std::vector<int64_t> tasks;  // Of each pass.
+  for (const PrintedPass& pass : printed_.passes)
+    tasks.push_back(CeilDivide(rows, pass.task_rows) * pass.row_tasks);
+  std::vector<DeviceArgument> arguments = {rows, tasks[0]};
   Matrix driver;                                        // A CSR one, on the device.
   std::vector<std::shared_ptr<DeviceMemory>> infinite;  // In the order of inputs, as `checked` is.
   for (size_t i = 0; i < printed_.inputs.size(); ++i) {
@@ -154,8 +165,10 @@ Status DeviceTiles::QueueReadings(const KernelCall& call, DeviceQueue& queue, st
   }
   std::vector<std::shared_ptr<DeviceMemory>>& payloads = readings->memory;
   for (const TileRoot& root : program.roots) {
-    HEDDLE_ASSIGN_OR_RETURN(leaves.emplace_back(), Matrix::Dense(CeilDivide(rows, root.height), root.width));
-    HEDDLE_ASSIGN_OR_RETURN(payloads.emplace_back(), device_.Allocate(leaves.back().cells() * 8));
+    // The device alone reads the payloads of row aggregates.
+    const int64_t count = LeavesOf(program, root, rows);
+    HEDDLE_ASSIGN_OR_RETURN(leaves.emplace_back(), Matrix::Dense(root.of_rows ? 0 : count, root.width));
+    HEDDLE_ASSIGN_OR_RETURN(payloads.emplace_back(), device_.Allocate(count * root.width * 8));
     arguments.emplace_back(payloads.back());
   }
   std::shared_ptr<DeviceMemory> flags;  // Where nobody sets them the kernel has an address of nothing.
@@ -165,7 +178,10 @@ Status DeviceTiles::QueueReadings(const KernelCall& call, DeviceQueue& queue, st
     HEDDLE_RETURN_IF_ERROR(queue.Write(kNoFlags, sizeof(kNoFlags), *flags, 0));
   }
   arguments.emplace_back(flags);
-  const int64_t groups = std::clamp<int64_t>(tasks, 1, device_.description().compute_units * kGroupsPerUnit);
+  const auto groups_of = [&](int64_t count) {
+    return std::clamp<int64_t>(count, 1, device_.description().compute_units * kGroupsPerUnit);
+  };
+  const int64_t groups = groups_of(*std::max_element(tasks.begin(), tasks.end()));
   if (printed_.scratch_doubles > 0) {
     HEDDLE_ASSIGN_OR_RETURN(std::shared_ptr<DeviceMemory> scratch,
                             device_.Allocate(groups * printed_.scratch_doubles * 8));
@@ -176,12 +192,21 @@ Status DeviceTiles::QueueReadings(const KernelCall& call, DeviceQueue& queue, st
                             device_.Allocate(CellsOf(driver).entries().count * 8));
     arguments.emplace_back(std::move(pattern));
   }
+  for (int i = 0; i < program.saved_arrays; ++i) {
+    HEDDLE_ASSIGN_OR_RETURN(std::shared_ptr<DeviceMemory> saved,
+                            device_.Allocate(rows * program.cut_columns * 8));
+    arguments.emplace_back(std::move(saved));
+  }
   arguments.insert(arguments.end(), infinite.begin(), infinite.end());
-  if (rows > 0)
+  for (size_t p = 0; p < kernels_.size() && rows > 0; ++p) {
+    arguments[1] = tasks[p];
     HEDDLE_RETURN_IF_ERROR(
-        queue.Launch(kernel_, arguments, {.groups = groups, .group_size = printed_.group_size}));
+        queue.Launch(kernels_[p], arguments,
+                     {.groups = groups_of(tasks[p]), .group_size = printed_.group_size}));
+  }
   for (size_t r = 0; r < leaves.size(); ++r)
-    HEDDLE_RETURN_IF_ERROR(queue.Read(*payloads[r], 0, leaves[r].cells() * 8, leaves[r].mutable_data()));
+    if (leaves[r].cells() > 0)
+      HEDDLE_RETURN_IF_ERROR(queue.Read(*payloads[r], 0, leaves[r].cells() * 8, leaves[r].mutable_data()));
   if (printed_.sets_flags)
     HEDDLE_RETURN_IF_ERROR(queue.Read(*flags, 0, sizeof(readings->flags), readings->flags));
   return OkStatus();
@@ -220,12 +245,14 @@ Status DeviceTiles::FinishRoots(const KernelCall& call, const std::vector<Matrix
   const TileProgram& program = *program_;
   if (program.roots.empty()) return OkStatus();
   const int64_t first_row = call.phase == Phase::kPartial ? call.row_begin : 0;
-  if (program.fused.kind == FusionTemplate::kStitch) {
+  if (program.fused.kind == FusionTemplate::kStitch || RunsInPhases(program)) {
     for (size_t r = 0; r < program.roots.size(); ++r) {
       const TileRoot& root = program.roots[r];
+      if (root.of_rows) continue;
       const Reduction reduction{.join = root.join, .width = root.width, .cancelled = call.context.cancelled};
-      HEDDLE_ASSIGN_OR_RETURN(Matrix nodes,
-                              NodesOf(reduction, first_row / root.height, leaves[r].rows(), leaves, {&r, 1}));
+      HEDDLE_ASSIGN_OR_RETURN(
+          Matrix nodes,
+          NodesOf(reduction, LeavesOf(program, root, first_row), leaves[r].rows(), leaves, {&r, 1}));
       HEDDLE_RETURN_IF_ERROR(
           CloseRoot(program, root, std::move(nodes), call, &results[static_cast<size_t>(root.result)]));
     }
@@ -236,7 +263,8 @@ Status DeviceTiles::FinishRoots(const KernelCall& call, const std::vector<Matrix
   Reduction reduction = program.reduction;
   reduction.cancelled = call.context.cancelled;
   HEDDLE_ASSIGN_OR_RETURN(
-      Matrix nodes, NodesOf(reduction, first_row / program.panel_rows, leaves[0].rows(), leaves, roots));
+      Matrix nodes, NodesOf(reduction, LeavesOf(program, program.roots[0], first_row), leaves[0].rows(),
+                            leaves, roots));
   if (call.phase != Phase::kPartial) return ops::FinishRoots(program, nodes, call, results);
   if (program.fused.roots.size() == 1) {
     HEDDLE_ASSIGN_OR_RETURN(nodes, ListOfRoot(program.roots[0], std::move(nodes)));

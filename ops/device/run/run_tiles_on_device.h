@@ -6,6 +6,7 @@
 #include <mutex>
 #include <span>
 #include <string>
+#include <vector>
 
 #include "ops/base/kernel.h"
 #include "ops/device/device.h"
@@ -36,11 +37,11 @@ class DeviceTiles : public std::enable_shared_from_this<DeviceTiles> {
   class QueuedTiles;
 
   DeviceTiles(std::shared_ptr<const TileProgram> program, ComputeDevice& device, PrintedTiles printed,
-              std::shared_ptr<DeviceKernel> kernel)
+              std::vector<std::shared_ptr<DeviceKernel>> kernels)
       : program_(std::move(program)),
         device_(device),
         printed_(std::move(printed)),
-        kernel_(std::move(kernel)) {}
+        kernels_(std::move(kernels)) {}
 
   /// What the host reads when the commands are done: flags and payloads.
   struct Readings;
@@ -54,7 +55,7 @@ class DeviceTiles : public std::enable_shared_from_this<DeviceTiles> {
   const std::shared_ptr<const TileProgram> program_;
   ComputeDevice& device_;
   const PrintedTiles printed_;
-  const std::shared_ptr<DeviceKernel> kernel_;
+  const std::vector<std::shared_ptr<DeviceKernel>> kernels_;  // Of each pass.
 };
 
 }  // namespace heddle::ops

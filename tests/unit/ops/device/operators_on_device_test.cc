@@ -3,6 +3,7 @@
 // without an OpenCL device (Debian: pocl-opencl-icd) these tests are skipped.
 #include <gtest/gtest.h>
 
+#include <limits>
 #include <memory>
 #include <string>
 #include <vector>
@@ -26,6 +27,24 @@ Matrix Scaled(const Matrix& x, double factor) {
   for (int64_t i = 0; i < x.cells(); ++i) scaled.mutable_data()[i] = x.data()[i] * factor;
   return scaled;
 }
+
+// The same device, whose kernels are those for a GPU.
+class AsGraphicsDevice : public ComputeDevice {
+ public:
+  explicit AsGraphicsDevice(ComputeDevice& device) : device_(device), description_(device.description()) {
+    description_.is_host = false;
+  }
+  const DeviceDescription& description() const override { return description_; }
+  Result<std::shared_ptr<DeviceMemory>> Allocate(int64_t bytes) override { return device_.Allocate(bytes); }
+  Result<std::unique_ptr<DeviceQueue>> MakeQueue() override { return device_.MakeQueue(); }
+  Result<std::shared_ptr<DeviceKernel>> Compile(const std::string& source, const std::string& name) override {
+    return device_.Compile(source, name);
+  }
+
+ private:
+  ComputeDevice& device_;
+  DeviceDescription description_;
+};
 
 class OperatorsOnDeviceTest : public ::testing::Test {
  protected:
@@ -292,6 +311,42 @@ TEST_F(OperatorsOnDeviceTest, Moves) {
   Matrix expected = *Matrix::Dense(7, 1);
   for (int64_t i = 0; i < 7; ++i) expected.mutable_data()[i] = square.At(3 + i, 3 + i);
   ExpectSameCells(expected, actual.matrix());
+}
+
+// Rows longer than a column chunk: what the chunks of each add up to is joined by a tree.
+TEST_F(OperatorsOnDeviceTest, LongRows) {
+  ComputeDevice* const device = device_;
+  static auto* const graphics = new AsGraphicsDevice(*device);  // Operators are kept by device.
+  for (const ElementType type : kTypes)
+    for (const Shape& shape : {Shape{1, 65537}, Shape{3, 131080}, Shape{2, 200000}}) {
+      device_ = device_ == device ? graphics : device;
+      const Value x(OfType(Cells(shape.rows, shape.columns, 1, shape.rows == 3), type));
+      for (const char* name : {"rowVars", "rowSds", "rowIndexMax", "rowIndexMin"})
+        if (shape.rows != 3 || name[3] == 'I') ExpectSame(Invocation(name, {x}));
+      for (const int64_t k : {1, 3})
+        ExpectSame(Invocation("%*%", {x, Value(OfType(Cells(shape.columns, k, 2), type))}));
+      if (HasFailure()) return;
+    }
+  // Equal extremes, and none.
+  Matrix same = *FilledMatrix(3, 70000, -2.0);
+  for (int64_t j = 0; j < 70000; ++j) {
+    same.mutable_data()[70000 + j] = std::numeric_limits<double>::quiet_NaN();
+    same.mutable_data()[140000 + j] = j % 9 == 0 ? -std::numeric_limits<double>::infinity() : -0.0;
+  }
+  for (const char* name : {"rowIndexMax", "rowIndexMin"}) ExpectSame(Invocation(name, {Value(same)}));
+  // Deviations that leave the range of doubles are the host's.
+  Invocation large("rowSds", {Value(Scaled(Cells(2, 70000, 1), 1e200))});
+  OnHost(large);
+  large.inputs[0] = Value(There(large.inputs[0]->matrix()));
+  std::vector<const Value*> inputs = {&*large.inputs[0]};
+  Value result;
+  const KernelCall call{.node = large.node,
+                        .phase = Phase::kWhole,
+                        .inputs = inputs,
+                        .input_infos = large.infos,
+                        .context = context_};
+  const Status status = DeviceOperators::Of(*device_).Run(call, *queue_, {&result, 1});
+  EXPECT_EQ(status.code(), StatusCode::kUnimplemented);
 }
 
 // Around granules of 64 rows.

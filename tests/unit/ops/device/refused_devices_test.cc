@@ -193,7 +193,9 @@ TEST(RefusedDevicesTest, WhatTheHostKeeps) {
   BodyBuilder long_rows;
   const NodeId wide = long_rows.Input(Value(Cells(3, 70000, 1)));
   long_rows.Finish({long_rows.Op("rowSums", {long_rows.Op("abs", {wide})})});
-  EXPECT_EQ(refused(long_rows), "on a device: rows longer than a column chunk");
+  EXPECT_EQ(refused(long_rows), "");
+  long_rows.Finish({long_rows.Op("*", {wide, long_rows.Op("rowVars", {wide})})});
+  EXPECT_EQ(refused(long_rows), "unimplemented: rowVars of rows longer than a column chunk");
 }
 
 }  // namespace

@@ -170,6 +170,98 @@ TEST_F(TilesOnDeviceTest, EntriesOfACsrDriver) {
   EXPECT_GT(ran(), 10);
 }
 
+// Rows longer than a column chunk: cells, aggregates of rows, of columns and of all, of dense rows and of CSR
+// ones written out, in one phase.
+TEST_F(TilesOnDeviceTest, LongRows) {
+  const Shape shapes[] = {{2, 65545}, {1, 140000}, {3, 65537}};
+  size_t turn = 0;
+  for (const char* root : {"", "sum", "mean", "max", "prod", "rowSums", "rowMeans", "rowMaxs", "rowProds",
+                           "colSums", "colMins"}) {
+    for (size_t k = 0; k < (testing_support::RunsAllPlans() ? std::size(shapes) : 1); ++k, ++turn) {
+      const std::string_view name = root;
+      // Two leaves of columns.
+      const Shape shape = name == "colSums" ? Shape{65, 65537} : shapes[turn % std::size(shapes)];
+      const bool is_sparse = turn % 4 == 3;
+      BodyBuilder body;
+      const Matrix dense = Cells(shape.rows, shape.columns, 1, name == "rowMaxs", is_sparse ? 0.1 : 1);
+      const NodeId x = body.Input(Value(is_sparse ? *ToSparse(dense) : dense));
+      const NodeId y = body.Input(Value(Cells(shape.rows, 1, 2)));
+      const NodeId v = body.Input(Value(Cells(1, shape.columns, 3)));
+      const NodeId cells = body.Op("-", {body.Op("*", {x, y}), v});
+      body.Finish({name.empty() ? cells : body.Op(root, {cells})});
+      body.ExpectSame(fmt::format("{} of {}", root, shape));
+      if (HasFailure()) return;
+    }
+  }
+  EXPECT_GT(ran(), 30);
+  EXPECT_TRUE(left_to_host().empty()) << left_to_host().begin()->first;
+}
+
+// Aggregates of long rows that later phases read, beside other results: softmax with values that are computed
+// once and saved, in an array or in the rows of a result.
+TEST_F(TilesOnDeviceTest, PhasesOfLongRows) {
+  for (const Shape& shape : {Shape{3, 65600}, Shape{5, 65540}, Shape{2, 131073}}) {
+    BodyBuilder body;
+    const NodeId x = body.Input(Value(Cells(shape.rows, shape.columns, 9))),
+                 v = body.Input(Value(Cells(1, shape.columns, 10)));
+    const NodeId e = body.Op("exp", {body.Op("-", {x, body.Op("rowMaxs", {x})})});
+    const NodeId p = body.Op("/", {e, body.Op("rowSums", {e})});
+    if (shape.rows == 3) {
+      body.Finish({body.Op("rowSums", {body.Op("*", {e, body.Op("rowMaxs", {body.Op("sqrt", {p})})})})});
+      body.ExpectSame("saved in an array");
+      body.Finish({body.Op("sum", {p})});
+    } else {
+      body.fused().kind = FusionTemplate::kStitch;
+      body.Finish({shape.rows == 5 ? body.Op("colSums", {p}) : e, p,
+                   body.Op("rowMins", {body.Op("*", {p, v})}), body.Op("sum", {e}),
+                   body.Op("+", {body.Op("rowMeans", {x}), body.Op("rowMaxs", {x})})});
+    }
+    body.ExpectSame(fmt::format("softmax of {}", shape));
+    if (HasFailure()) return;
+  }
+  EXPECT_GT(ran(), 10);
+  EXPECT_TRUE(left_to_host().empty()) << left_to_host().begin()->first;
+}
+
+// The same of CSR rows by their entries: several chunks, some without entries.
+TEST_F(TilesOnDeviceTest, EntriesOfLongRows) {
+  bool computes = false;
+  for (const Shape& shape : {Shape{3, 70000}, Shape{2, 400000}}) {
+    const Value x(*ToSparse(Cells(shape.rows, shape.columns, 1, false, shape.rows == 3 ? 0.01 : 0.0001)));
+    for (const char* root : {"rowSums", "rowMeans", "rowMaxs", "sum", "colSums"}) {
+      BodyBuilder body;
+      const NodeId in = body.Input(x), w = body.Input(Value(Cells(shape.rows, 1, 3)));
+      computes = !computes && std::string_view(root) != "rowMaxs";
+      const NodeId cells = computes ? body.Op("*", {body.Op("abs", {in}), w}) : in;
+      body.Finish({body.Op(root, {cells})});
+      body.ExpectSame(fmt::format("{} along entries of {}", root, shape));
+      if (HasFailure()) return;
+    }
+  }
+  EXPECT_GT(ran(), 10);
+}
+
+// Short rows belong to one work-item each, and leaves of few chains to one work-group.
+TEST_F(TilesOnDeviceTest, ShortRowsAndFewChains) {
+  for (const Shape& shape : {Shape{5000, 3}, Shape{1025, 7}, Shape{1111, 16}, Shape{3000, 17}})
+    for (const int turn : {0, 1, 2}) {
+      BodyBuilder body;
+      const NodeId x = body.Input(Value(Cells(shape.rows, shape.columns, 1))),
+                   y = body.Input(Value(Cells(shape.rows, 1, 2)));
+      const NodeId v = body.Input(Value(Cells(shape.columns, shape.columns % 2 == 0 ? 1 : 3, 3)));
+      const NodeId cells = body.Op("-", {body.Op("*", {x, y}), body.Literal(Scalar(0.3))});
+      body.fused().kind = FusionTemplate::kStitch;
+      if (turn == 0)
+        body.Finish({body.Op("rowSums", {cells}), body.Op("rowSds", {x}), body.Op("rowIndexMax", {x}),
+                     body.Op("%*%", {x, v}), body.Op("rowMins", {x}), body.Op("colSums", {cells})});
+      if (turn == 1) body.Finish({body.Op("colSums", {cells}), body.Op("colMaxs", {x})});
+      if (turn == 2) body.Finish({body.Op("sum", {cells}), body.Op("min", {x})});
+      body.ExpectSame(fmt::format("{} of {}", turn, shape));
+      if (HasFailure()) return;
+    }
+  EXPECT_GT(ran(), 30);
+}
+
 // Products that are too small for a double leave zeros without a sign.
 TEST_F(TilesOnDeviceTest, ProductsThatVanishHaveNoSign) {
   for (const int64_t k : {1, 3, 9}) {
