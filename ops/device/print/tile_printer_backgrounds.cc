@@ -45,7 +45,8 @@ void TilePrinter::PrintSpread(const TileRef& from, const TileRef& background, co
 
 void TilePrinter::PrintSpreadStep(const Step& step) {
   const Cells rows = FoldedBuffer(step, 0);
-  const bool is_always = AlwaysSpreadsRows(step);
+  // Compilers that copy what follows a barrier under a condition (POCL) need minutes for a few of them.
+  const bool is_always = AlwaysSpreadsRows(step) || !is_alone_;
   if (!is_always) {
     // Zeros beside what is infinite are terms, too.
     Line(3, fmt::format("{{ int spreads = {};",
