@@ -125,8 +125,8 @@ print(sum(w))
   EXPECT_LT(bytes_of_rounds(12) - bytes_of_rounds(2), kLeastBytesOfX / 10);
 }
 
-// Values that pass through the device in panels: sums, products with what all panels read, operators in stages
-// and such that the device leaves, of 256 rows at a time and more.
+// Values that pass through the device in panels: sums, products with what all panels read, operators in
+// stages, and such that the device leaves to the host.
 constexpr const char* kScriptOfPanels = R"(
 X = rand(rows=1500, cols=6, min=-1, max=1, seed=1)
 w = rand(rows=6, cols=1, seed=2)
