@@ -125,5 +125,43 @@ print(sum(w))
   EXPECT_LT(bytes_of_rounds(12) - bytes_of_rounds(2), kLeastBytesOfX / 10);
 }
 
+// Values that pass through the device in panels: sums, products with what all panels read, operators in
+// stages, and such that the device leaves to the host.
+constexpr const char* kScriptOfPanels = R"(
+X = rand(rows=1500, cols=6, min=-1, max=1, seed=1)
+w = rand(rows=6, cols=1, seed=2)
+for (i in 1:2) {
+  q = exp(X %*% w)
+  w = w - 0.001 * (t(X) %*% (q - 1))
+  Y = abs(X) * q + X
+  Z = cumsum(rev(Y))
+  X = Y / (1 + rowSums(Y)) + rowcumsum(X)
+}
+print(toString(w, decimal=17))
+print(toString(colSums(X), decimal=17))
+print(sum(Z * X))
+print(max(rowMaxs(X)))
+)";
+
+TEST_F(ScriptsOnSimulatedDeviceTest, InPanelsHaveTheBytesOfTheProcessor) {
+  const ScriptOutcome expected = RunScript(kScriptOfPanels);
+  ASSERT_TRUE(expected.status.ok()) << expected.status.ToString();
+  for (const int ranks : {1, 2})
+    for (const char* devices : {"opencl:0", "opencl:0/random:1"}) {
+      SCOPED_TRACE(testing::Message() << devices << " on " << ranks << " ranks");
+      const int64_t writes = device_->writes(), launches = device_->launches();
+      SessionOptions options = ranks == 1 ? SessionOptions() : SplitOver(ranks);
+      options.devices = devices;
+      options.panel_bytes = 30'000;
+      const ScriptOutcome actual = RunScript(kScriptOfPanels, options);
+      ASSERT_TRUE(actual.status.ok()) << actual.status.ToString();
+      EXPECT_EQ(actual.output, expected.output);
+      EXPECT_GT(device_->launches(), launches + 20);
+      EXPECT_GT(device_->writes(), writes + 10);
+      EXPECT_TRUE(device_->faults().empty()) << testing::PrintToString(device_->faults());
+      EXPECT_EQ(device_->bytes_in_use(), 0);
+    }
+}
+
 }  // namespace
 }  // namespace heddle::engine
