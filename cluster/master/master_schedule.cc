@@ -387,23 +387,22 @@ ops::FileRoots MasterCore::RootsOf(const JobSpecification& specification) const 
 
 engine::SessionOptions MasterCore::ExpectedOptions(const JobSpecification& specification) const {
   engine::SessionOptions options = specification.options;
-  int alive = 0;
-  bool has_device = false;
+  std::vector<const WorkerDescription*> able;
   int threads = options.threads;
   const Demand demand = DemandOf(specification);
   for (const auto& [uuid, worker] : membership_.workers()) {
     if (!TakesJobs(worker) || !IsAble(worker.description, demand)) continue;
-    ++alive;
-    has_device = has_device || !worker.description.device.empty();
+    able.push_back(&worker.description);
     const Share share = ShareOn(worker.description, demand);
     if (options.threads <= 0) threads = threads <= 0 ? share.threads : std::min(threads, share.threads);
     if (share.memory_bytes > 0 && (options.memory_bytes == 0 || share.memory_bytes < options.memory_bytes))
       options.memory_bytes = share.memory_bytes;
   }
-  options.ranks = specification.workers_wanted > 0 ? specification.workers_wanted : std::max(1, alive);
+  const int most_ranks = std::max(1, static_cast<int>(able.size()));
+  options.ranks = specification.workers_wanted > 0 ? specification.workers_wanted : most_ranks;
   options.constants = ops::OrBuiltIn(options.constants, threads);
-  // Which device it will be is not known; where there is none, plans can be made ahead.
-  if (options.devices == "auto" && !has_device) options.devices = "cpu";
+  // Which workers it gets is not known; where none offers a device, plans can be made ahead.
+  if (DevicesOn(able, options.devices) == "cpu") options.devices = "cpu";
   return options;
 }
 

@@ -16,15 +16,16 @@ bool Offers(const WorkerDescription& worker, std::string_view device) {
 }
 
 std::string DevicesOn(const std::vector<const WorkerDescription*>& workers, const std::string& devices) {
-  if (devices != "auto") return devices;
+  const std::string device = DeviceIn(devices);
+  if (device.empty()) return "cpu";
   for (const WorkerDescription* const worker : workers)
-    if (!worker->device.empty()) return worker->device + "/cost";
+    if (Offers(*worker, device)) return device == "auto" ? worker->device + "/cost" : devices;
   return "cpu";
 }
 
 std::string NoteOnDevices(const std::vector<const WorkerDescription*>& workers, const std::string& devices) {
   if (devices == "cpu") return "";
-  const std::string chosen = DevicesOn(workers, devices);  // Of "auto" it may be none.
+  const std::string chosen = DevicesOn(workers, devices);
   const std::string device = DeviceIn(chosen == "cpu" ? devices : chosen);
   std::vector<std::string> without;
   for (const WorkerDescription* const worker : workers)

@@ -17,8 +17,8 @@ std::string DeviceIn(std::string_view devices);
 bool Offers(const WorkerDescription& worker, std::string_view device);
 
 /// The option `devices` of all ranks of a job on these workers, by rank: the one that the job was submitted
-/// with, or, of "auto", the first device that one of them offers, by cost; "cpu" where none does. Plans name
-/// one device for all ranks, and rank 0 makes them.
+/// with, or, of "auto", the first device that one of them offers, by cost; "cpu" where none offers what it
+/// asks for. Plans name one device for all ranks, and rank 0 makes them.
 std::string DevicesOn(const std::vector<const WorkerDescription*>& workers, const std::string& devices);
 
 /// Which of these workers do not offer the device of the job, in a line for people; "" where all do.

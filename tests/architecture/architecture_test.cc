@@ -363,8 +363,8 @@ TEST(ArchitectureTest, NoFileCollectsEverything) {
   EXPECT_EQ(VagueWord("ops/product/matmul.cc"), "");
 }
 
-// What a script or a test writes where somebody starts it is no part of the project. Entries that begin with a
-// dot are tools', and folders of builds are ignored.
+// What a script or a test writes where somebody starts it is no part of the project. Entries that begin with
+// a dot are tools', and folders of builds are ignored.
 TEST(ArchitectureTest, TheRootHoldsWhatIsListed) {
   std::set<std::string> known = {"CHANGELOG.md", "CMakeLists.txt", "CMakePresets.json", "LICENSE",
                                  "README.md",    "cmake",          "deploy",            "docs",

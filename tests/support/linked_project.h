@@ -8,8 +8,8 @@
 
 namespace heddle::testing_support {
 
-/// A folder in which paths mean what they do at the root of the project, for programs that may write: links to
-/// the folders with scripts and data, and a folder `build`. What is written beside them goes with it.
+/// A folder in which paths mean what they do at the root of the project, for programs that may write: links
+/// to the folders with scripts and data, and a folder `build`. What is written beside them goes with it.
 class LinkedProject {
  public:
   LinkedProject() {

@@ -19,7 +19,8 @@ WorkerDescription WorkerWith(const std::string& name, const std::string& device)
 TEST(DeviceOfJobTest, ANoteNamesTheWorkersWithoutIt) {
   const WorkerDescription a = WorkerWith("a", ""), b = WorkerWith("b", "opencl:1"), c = WorkerWith("c", "");
   EXPECT_EQ(DevicesOn({&a, &b}, "cpu"), "cpu");
-  EXPECT_EQ(DevicesOn({&a, &b}, "opencl:0"), "opencl:0");
+  EXPECT_EQ(DevicesOn({&a, &b}, "opencl:0"), "cpu");
+  EXPECT_EQ(DevicesOn({&a, &b}, "opencl:1/random:2"), "opencl:1/random:2");
   EXPECT_EQ(DevicesOn({&a, &b}, "auto"), "opencl:1/cost");
   EXPECT_EQ(DevicesOn({&a, &c}, "auto"), "cpu");
   EXPECT_EQ(NoteOnDevices({&a, &b}, "cpu"), "");
