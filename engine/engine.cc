@@ -24,6 +24,7 @@
 #include "engine/session/planning.h"
 #include "ops/base/cpu.h"
 #include "ops/device/opencl/rates.h"
+#include "ops/device/opencl/usable_devices.h"
 #include "ops/io/files/files.h"
 #include "ops/panels/spill_files.h"
 #include "scheduler/devices/device_options.h"
@@ -104,6 +105,19 @@ void WarnOfMemory(const SessionOptions& options, const std::function<void(std::s
                      options.ranks > 1 ? "es" : "", available));
 }
 
+// The processor takes the place of a device that is not there. One that is busy may be used later: every run
+// asks again.
+void UseDevice(SessionOptions* session, const std::function<void(std::string_view text)>& warn) {
+  const std::optional<scheduler::DeviceOptions> devices = scheduler::ParseDevices(session->devices);
+  if (!devices) return;
+  const Status found = ops::DevicesWith(devices->device).status();
+  if (found.code() != StatusCode::kUnavailable && found.code() != StatusCode::kUnimplemented) return;
+  if (warn)
+    warn(fmt::format("devices {}: {}; the processor computes ('heddle devices' tells more)", session->devices,
+                     found.message()));
+  session->devices = "cpu";
+}
+
 // The continuation of a whole script that begins with these variables.
 compiler::Continuation ContinuationOf(const VariableTable& variables) {
   compiler::Continuation continuation;
@@ -155,21 +169,25 @@ Status SetCompression(std::string_view mode, SessionOptions* session) {
   return OkStatus();
 }
 
+Status CheckDevices(std::string_view devices) {
+  if (devices == "cpu" || devices == "auto" || scheduler::ParseDevices(devices)) return OkStatus();
+  return Usage("devices takes cpu, auto, or opencl:0 to opencl:127, not '{}'", devices)
+      .WithNote("'heddle devices' lists the devices of this machine");
+}
+
 Status SetDevices(std::string_view devices, SessionOptions* session) {
+  HEDDLE_RETURN_IF_ERROR(CheckDevices(devices));
   session->devices = devices;
-  if (devices == "auto") {
-    const std::optional<Device> fastest = ops::FastestDevice();
-    session->devices = fastest ? fmt::format("{}:{}/cost", Name(fastest->type), fastest->index) : "cpu";
-  } else if (devices != "cpu" && !scheduler::ParseDevices(devices)) {
-    return Usage("devices takes cpu, auto, or opencl:0 to opencl:127, not '{}'", devices)
-        .WithNote("'heddle devices' lists the devices of this machine");
-  }
+  if (devices != "auto") return OkStatus();
+  const std::optional<Device> fastest = ops::FastestDevice();
+  session->devices = fastest ? fmt::format("{}:{}/cost", Name(fastest->type), fastest->index) : "cpu";
   return OkStatus();
 }
 
 Result<std::unique_ptr<Engine>> Engine::Create(EngineOptions options) {
   HEDDLE_ASSIGN_OR_RETURN(options, CompleteOptions(std::move(options)));
   WarnOfMemory(options.session, options.warn);
+  UseDevice(&options.session, options.warn);
   HEDDLE_RETURN_IF_ERROR(UseCpu(options.session));
   return std::unique_ptr<Engine>(new Engine(std::move(options)));
 }

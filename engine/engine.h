@@ -55,6 +55,10 @@ Result<EngineOptions> CompleteOptions(EngineOptions options);
 /// of CompleteOptions.
 Status SetCompression(std::string_view mode, SessionOptions* session);
 
+/// Whether the option `devices` may say that: "cpu", "auto" or "opencl:NUMBER", whatever this machine has.
+/// kUsage for another word.
+Status CheckDevices(std::string_view devices);
+
 /// What the option `devices` says: "cpu", the default; "auto", what is faster on the fastest device of this
 /// machine than on the processor; or "opencl:NUMBER", all that this device can run (docs/devices.md). kUsage
 /// for another word, as of CompleteOptions.
@@ -91,7 +95,8 @@ struct RunResults {
 /// every failure is a Status, with the place in the script where it has one.
 class Engine {
  public:
-  /// Errors of CompleteOptions(), and kUsage for a cpu that this machine is not.
+  /// Errors of CompleteOptions(), and kUsage for a cpu that this machine is not. A device that is not there
+  /// is the processor, with a warning.
   static Result<std::unique_ptr<Engine>> Create(EngineOptions options = {});
 
   /// Runs the script. It finds `inputs` as variables, beside nothing else, and its variables `outputs` are

@@ -5,7 +5,7 @@
 
 namespace heddle::cluster::cli {
 
-/// --devices of run, sim and explain.
+/// --devices of run, sim, repl and explain: devices of this machine.
 inline constexpr Option kDevicesOption = {
     "devices", Option::Kind::kValue, "NAME",
     "cpu (default), auto: what is faster on a device than here, opencl:0: all that this device can run "

@@ -7,6 +7,7 @@
 #include <functional>
 #include <memory>
 
+#include "cluster/cli/devices_option.h"
 #include "cluster/cli/report.h"
 #include "cluster/cli/script_input.h"
 #include "cluster/cli/spill_folder_option.h"
@@ -23,6 +24,7 @@ constexpr Option kOptions[] = {
     {"seed", Kind::kValue, "N", "of rand() without a seed"},
     {"fusion-strict", Kind::kFlag, "", "no machine code for a fused operator is an error"},
     kSpillFolderOption,
+    kDevicesOption,
     {"library", Kind::kValue, "DIR", "folder of functions written in DML; may be given again"},
     {"disable-pass", Kind::kValue, "NAME", "leave out a pass or rule of the compiler"},
     {"args", Kind::kRest, "V...", "values of $1, $2, ...; takes the rest of the line"},

@@ -228,8 +228,8 @@ Result<engine::EngineOptions> ReadEngineOptions(const Arguments& arguments, int 
       !status.ok())
     return AsOption(status);
   session.cpu = arguments.Value("cpu").value_or("");
-  if (Status status = engine::SetDevices(arguments.Value("devices").value_or("cpu"), &session); !status.ok())
-    return AsOption(status);
+  session.devices = arguments.Value("devices").value_or("cpu");
+  if (Status status = engine::CheckDevices(session.devices); !status.ok()) return AsOption(status);
   HEDDLE_RETURN_IF_ERROR(ReadFusion(arguments, &session));
   const std::string precision = arguments.Value("precision").value_or("double");
   if (precision != "double" && precision != "single")
@@ -246,6 +246,10 @@ Result<engine::EngineOptions> ReadEngineOptions(const Arguments& arguments, int 
 
 Result<std::unique_ptr<engine::Engine>> MakeEngine(const Arguments& arguments, int ranks) {
   HEDDLE_ASSIGN_OR_RETURN(engine::EngineOptions options, ReadEngineOptions(arguments, ranks));
+  // Of this machine, which runs the script.
+  if (Status status = engine::SetDevices(std::string(options.session.devices), &options.session);
+      !status.ok())
+    return AsOption(status);
   options.warn = [](std::string_view text) { Warn(fmt::format("--{}", text)); };
   Result<std::unique_ptr<engine::Engine>> made = engine::Engine::Create(std::move(options));
   return made.ok() ? std::move(made) : AsOption(made.status());

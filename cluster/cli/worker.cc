@@ -17,6 +17,8 @@
 #include "cluster/worker/worker_daemon.h"
 #include "core/environment/log.h"
 #include "core/memory/memory_bounds.h"
+#include "core/text/utf8.h"
+#include "ops/device/device.h"
 #include "ops/io/files/own_folders.h"
 #include "ops/panels/spill_files.h"
 
@@ -40,6 +42,8 @@ constexpr Option kOptions[] = {
      "a token that is as good for metrics, also while no master is there to tell what others are"},
     kDataRootOption,
     kSpillFolderOption,
+    {"devices", Kind::kValue, "NAME",
+     "device that jobs may use here: cpu, none (default), auto, the fastest of this machine, or opencl:0"},
     {"run-as-owner", Kind::kFlag, "", "as root: run each job as the user who is called as its owner"},
     {"no-isolation", Kind::kFlag, "",
      "do not keep executors in by Landlock and seccomp (default: keep them in)"},
@@ -59,6 +63,25 @@ Result<std::string> FindSpillFolder(const Arguments& arguments) {
   Status named(found.code(), "--spill-folder: " + found.message());
   for (const std::string& note : found.notes()) named = named.WithNote(note);
   return named;
+}
+
+// Without the device the worker works on: its jobs compute on the processor, with the same bytes.
+Result<WorkerDevice> ReadDevice(const Arguments& arguments) {
+  const std::string devices = arguments.Value("devices").value_or("cpu");
+  const bool is_device = ops::ParseDevice(devices).has_value();
+  if (devices != "cpu" && devices != "auto" && !is_device)
+    return Usage("--devices takes cpu, auto, or opencl:0 to opencl:127, not '{}'", devices)
+        .WithNote("'heddle devices' lists the devices of this machine");
+  Result<WorkerDevice> found = FindWorkerDevice(devices);
+  WorkerDevice device;
+  if (found.ok())
+    device = *std::move(found);
+  else
+    device.why_not = found.status().message();
+  if (!device.why_not.empty())
+    Warn(fmt::format("--devices {}: {}; jobs compute on the processor ('heddle devices' tells more)", devices,
+                     EscapeForTerminal(device.why_not)));
+  return device;
 }
 
 Result<WorkerOptions> ReadOptions(const Arguments& arguments) {
@@ -86,6 +109,7 @@ Result<WorkerOptions> ReadOptions(const Arguments& arguments) {
   options.runs_as_owner = arguments.Has("run-as-owner");
   if (options.runs_as_owner && geteuid() != 0)
     return Usage("--run-as-owner: only a worker of root can run jobs as other users");
+  HEDDLE_ASSIGN_OR_RETURN(options.device, ReadDevice(arguments));
   options.shares_memory = !arguments.Has(kNoSharedMemoryOption.name);
   HEDDLE_ASSIGN_OR_RETURN(options.data_roots, ReadDataRoots(arguments));
   HEDDLE_ASSIGN_OR_RETURN(options.spill_folder, FindSpillFolder(arguments));

@@ -158,6 +158,7 @@ class GrpcClient : public Client {
     options->set_recorded_events(submission.options.recorded_events);
     for (const std::string& pass : submission.options.disabled_passes) options->add_disabled_passes(pass);
     options->set_cpu(submission.options.cpu);
+    options->set_devices(submission.options.devices);
     options->set_fusion(submission.options.fusion);
     options->set_fusion_strict(submission.options.fusion_strict);
     options->set_panel_bytes(submission.options.panel_bytes);

@@ -72,11 +72,20 @@ Status Prepare(const SubmitRequest& request, const ExecutorStart& start, Compile
   // Should the job get other workers than expected, its executors make plans of their own.
   if (request.explain()) *reply->mutable_explanation() = compiler::ExplainProgram(program);
   const std::unique_ptr<ops::Files> files = engine::MakePlanningFiles(start.directory, start.roots);
-  for (std::string& plan : engine::Precompile(program, start.options, files.get())) {
-    if (request.explain()) *reply->mutable_explanation() += plan + "\n";
-    reply->add_plans(std::move(plan));
+  engine::SessionOptions options = start.options;
+  if (options.devices == "cpu") {
+    for (std::string& plan : engine::Precompile(program, options, files.get())) {
+      if (request.explain()) *reply->mutable_explanation() += plan + "\n";
+      reply->add_plans(std::move(plan));
+    }
+  } else {
+    // What a device does in a second is known where it is, and this process opens no driver. In the memory of
+    // the host a rank needs no more with it than without.
+    options.devices = "cpu";
+    if (request.explain())
+      *reply->mutable_explanation() += "the plans are made where the devices are\n";
   }
-  if (const auto memory = engine::MemoryOfProgram(program, start.options, files.get()))
+  if (const auto memory = engine::MemoryOfProgram(program, options, files.get()))
     reply->set_memory_bytes(WithMargin(*memory));
   return OkStatus();
 }

@@ -38,6 +38,7 @@
 #include "engine/session/state_taker.h"
 #include "engine/variables/control_state.h"
 #include "ops/base/cpu.h"
+#include "ops/device/opencl/usable_devices.h"
 #include "ops/io/files/files.h"
 #include "ops/io/files/hidden_names.h"
 
@@ -262,6 +263,7 @@ class ExecutorRun {
   Status Prepare() {
     if (!start_.options.cpu.empty())
       HEDDLE_RETURN_IF_ERROR(ops::ForceCpu(ops::CpuOfRank(start_.options.cpu, start_.options.rank)));
+    if (!start_.no_device.empty()) ops::RefuseDevices(start_.no_device);
     HEDDLE_ASSIGN_OR_RETURN(Program program, Program::Parse(start_.program));
     const engine::SessionOptions& options = start_.options;
     MemoryBudget::Process().SetLimit(options.memory_bytes > 0

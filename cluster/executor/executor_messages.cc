@@ -231,6 +231,7 @@ Json ToJson(const ExecutorStart& start) {
           {"sharers", start.sharers},
           {"data_bytes", start.data_bytes},
           {"shares_memory", start.shares_memory},
+          {"no_device", ToText(start.no_device)},
           {"core_dumps", start.core_dumps},
           {"checkpoints", ToJson(start.checkpoints)},
           {"options", ToJson(start.options)}};
@@ -256,6 +257,7 @@ ExecutorStart ReadStart(const Json& json) {
   Read(json, "shows_progress", &start.shows_progress);
   Read(json, "most_record_bytes", &start.most_record_bytes);
   Read(json, "shares_memory", &start.shares_memory);
+  Read(json, "no_device", &start.no_device);
   Read(json, "core_dumps", &start.core_dumps);
   if (json.contains("checkpoints")) ReadCheckpoints(json["checkpoints"], &start.checkpoints);
   if (json.contains("options")) ReadOptions(json["options"], &start.options);

@@ -58,7 +58,9 @@ struct ExecutorStart {
   int64_t most_record_bytes = 0;  ///< Of its record of the run as JSON; 0: any.
   int sharers = 1;  ///< Executors of this attempt that share the memory of the machine, itself included.
   bool shares_memory = true;  ///< With executors of the same host (GrpcLinkOptions).
-  bool core_dumps = true;     ///< As the launcher has them; false: none, whatever it has.
+  /// Why it may not use the device of its options; "": it may.
+  std::string no_device;
+  bool core_dumps = true;  ///< As the launcher has them; false: none, whatever it has.
   ExecutorCheckpoints checkpoints;
   /// Most private memory that the kernel gives it (RLIMIT_DATA), for where its group has no limit; 0: any.
   int64_t data_bytes = 0;

@@ -19,6 +19,7 @@
 #include <array>
 #include <cstdlib>
 #include <filesystem>
+#include <fstream>
 #include <functional>
 #include <memory>
 
@@ -144,6 +145,58 @@ void AllowSystem(Landlock* landlock) {
     landlock->AllowToRead(path);
   for (const char* path : {"/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom"})
     landlock->AllowToChange(path);
+}
+
+// A driver of OpenCL by a word in the file that names it to the loader, and where it keeps compiled kernels:
+// in the cache of the user, or in the home.
+struct DriverCache {
+  const char* driver;
+  const char* folder;
+  bool is_in_home;
+};
+constexpr DriverCache kDriverCaches[] = {{"pocl", "pocl", false},
+                                         {"nvidia", ".nv/ComputeCache", true},
+                                         {"igdrcl", "neo_compiler_cache", false},
+                                         {"amdocl", "comgr", false}};
+
+// The loader of OpenCL finds drivers by files that name their libraries.
+std::vector<std::string> DriverLibraries(const std::string& vendors) {
+  std::vector<std::string> files, libraries;
+  std::error_code error;
+  if (!fs::is_directory(vendors, error)) files.push_back(vendors);  // OCL_ICD_VENDORS may name one file.
+  for (fs::directory_iterator at(vendors, error), end; !error && at != end; at.increment(error))
+    files.push_back(at->path().string());
+  for (const std::string& file : files)
+    if (std::string line; std::ifstream(file) >> line) libraries.push_back(line);
+  return libraries;
+}
+
+// Devices, their drivers, and the kernels that these keep.
+void AllowDevices(Landlock* landlock) {
+  const std::string vendors = OrDefault("OCL_ICD_VENDORS", "/etc/OpenCL/vendors");
+  landlock->AllowToRead(vendors);
+  for (const char* path : {"/proc/driver/nvidia", "/proc/devices", "/proc/modules"})
+    landlock->AllowToRead(path);
+  std::error_code error;
+  for (fs::directory_iterator at("/dev", error), end; !error && at != end; at.increment(error)) {
+    const std::string name = at->path().filename().string();
+    if (name.starts_with("nvidia") || name == "dri" || name == "kfd" || name == "dxg")
+      landlock->Allow(at->path().string(), kRead | LANDLOCK_ACCESS_FS_WRITE_FILE);
+  }
+  const std::string cache = ops::UserCacheFolder();  // ".../heddle"
+  const std::string home = OrDefault("HOME", "");
+  for (const std::string& library : DriverLibraries(vendors)) {
+    if (library.starts_with("/")) landlock->AllowToRun(ops::FolderOf(library));
+    for (const DriverCache& kept : kDriverCaches) {
+      const std::string base = kept.is_in_home ? home : std::string(ops::FolderOf(cache));
+      if (base.empty() || library.find(kept.driver) == std::string::npos) continue;
+      const std::string folder = base + "/" + kept.folder;
+      (void)ops::OpenFolderForUser(folder);  // made where it is missing
+      landlock->AllowToChange(folder);
+    }
+  }
+  if (const std::string folder = OrDefault("POCL_CACHE_DIR", ""); !folder.empty())
+    landlock->AllowToChange(folder);
 }
 
 // What Heddle keeps for this user: machine code and measurements.
@@ -314,6 +367,7 @@ Status Isolate(const ExecutorStart& start) {
                                                                : start.options.spill_folder);
     AllowJob(landlock, start);
     AllowCheckpoints(landlock, start.checkpoints);
+    if (start.options.devices != "cpu" && start.no_device.empty()) AllowDevices(landlock);
   });
 }
 

@@ -43,8 +43,8 @@ Status CheckCpu(std::string_view name, const std::string& cpu) {
 }
 
 Status CheckDevices(std::string_view name, const std::string& devices) {
-  if (devices == "cpu" || scheduler::ParseDevices(devices)) return OkStatus();
-  return InvalidArgument("{}.devices is '{}'; it is cpu, or opencl and a number", name,
+  if (devices == "cpu" || devices == "auto" || scheduler::ParseDevices(devices)) return OkStatus();
+  return InvalidArgument("{}.devices is '{}'; it is cpu, auto, or opencl:0 to opencl:127", name,
                          CutAtCharacter(devices, kMostIdBytes));
 }
 

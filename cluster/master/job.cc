@@ -6,6 +6,8 @@
 #include <bit>
 #include <nlohmann/json.hpp>
 
+#include "cluster/placement/device_of_job.h"
+
 namespace heddle::cluster {
 namespace {
 
@@ -50,7 +52,8 @@ Demand DemandOf(const JobSpecification& specification) {
   return {.workers = specification.workers_wanted,
           .threads = specification.options.threads,
           .memory_bytes = memory_bytes > 0 ? memory_bytes : specification.plan_bytes,
-          .digits_of_deadline = static_cast<int>(std::bit_width(seconds))};
+          .digits_of_deadline = static_cast<int>(std::bit_width(seconds)),
+          .device = DeviceIn(specification.options.devices)};
 }
 
 bool IsLegalTransition(JobState from, JobState to) {

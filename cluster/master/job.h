@@ -108,6 +108,7 @@ struct Job {
   int64_t output_bytes = 0;                ///< Of standard output that is kept.
   std::vector<JobCheckpoint> checkpoints;  ///< To go on from; the latest is the last.
   int resumed = 0;                         ///< Attempts that began with one.
+  std::string note;         ///< What it asked for and this attempt runs without; for people. Not stored.
   bool is_held_up = false;  ///< Its next state cannot be stored, as `reason` tells; not stored itself.
 
   /// Nothing happens until what `reason` tells is there.

@@ -231,6 +231,7 @@ class MasterCore {
   void Charge(const Job& job, bool begins);
   Status CheckCanStart(const JobSpecification& specification) const;
   bool Admit(Entry& entry, const std::vector<const Worker*>& chosen);
+  std::vector<const WorkerDescription*> WorkersOf(const Job& job) const;
   LauncherMessage StartMessage(const Entry& entry, size_t rank, const std::string& program) const;
   // Checkpoints (master_checkpoints.cc).
   std::string FolderOf(const Job& job) const;

@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "cluster/master/master_core.h"
+#include "cluster/placement/device_of_job.h"
 #include "cluster/security/token.h"
 #include "core/environment/log.h"
 
@@ -303,6 +304,7 @@ bool MasterCore::Admit(Entry& entry, const std::vector<const Worker*>& chosen) {
     if (bytes > 0 && (memory_bytes == 0 || bytes < memory_bytes)) memory_bytes = bytes;
   }
   for (Share& share : job.shares) share.memory_bytes = memory_bytes;
+  job.note = NoteOnDevices(WorkersOf(job), job.specification.options.devices);
   const Result<JobSpecification> stored = store_.Specification(job.id);
   const bool is_readable = stored.ok();
   if (!is_readable || !Move(entry, JobState::kAdmitted, "has its workers")) {
@@ -331,6 +333,14 @@ bool MasterCore::Admit(Entry& entry, const std::vector<const Worker*>& chosen) {
   return true;
 }
 
+std::vector<const WorkerDescription*> MasterCore::WorkersOf(const Job& job) const {
+  std::vector<const WorkerDescription*> workers;
+  for (const std::string& uuid : job.workers)
+    if (const auto found = membership_.workers().find(uuid); found != membership_.workers().end())
+      workers.push_back(&found->second.description);
+  return workers;
+}
+
 LauncherMessage MasterCore::StartMessage(const Entry& entry, size_t rank, const std::string& program) const {
   const Job& job = entry.job;
   LauncherMessage message;
@@ -353,6 +363,7 @@ LauncherMessage MasterCore::StartMessage(const Entry& entry, size_t rank, const 
   start.options.ranks = static_cast<int>(job.workers.size());
   if (start.options.ranks != job.specification.options.ranks)
     start.options.plans.clear();  // made for other ranks
+  start.options.devices = DevicesOn(WorkersOf(job), start.options.devices);
   if (rank < job.shares.size()) {
     start.options.threads = job.shares[rank].threads;
     start.options.memory_bytes = job.shares[rank].memory_bytes;
@@ -376,19 +387,22 @@ ops::FileRoots MasterCore::RootsOf(const JobSpecification& specification) const 
 
 engine::SessionOptions MasterCore::ExpectedOptions(const JobSpecification& specification) const {
   engine::SessionOptions options = specification.options;
-  int alive = 0;
+  std::vector<const WorkerDescription*> able;
   int threads = options.threads;
   const Demand demand = DemandOf(specification);
   for (const auto& [uuid, worker] : membership_.workers()) {
     if (!TakesJobs(worker) || !IsAble(worker.description, demand)) continue;
-    ++alive;
+    able.push_back(&worker.description);
     const Share share = ShareOn(worker.description, demand);
     if (options.threads <= 0) threads = threads <= 0 ? share.threads : std::min(threads, share.threads);
     if (share.memory_bytes > 0 && (options.memory_bytes == 0 || share.memory_bytes < options.memory_bytes))
       options.memory_bytes = share.memory_bytes;
   }
-  options.ranks = specification.workers_wanted > 0 ? specification.workers_wanted : std::max(1, alive);
+  const int most_ranks = std::max(1, static_cast<int>(able.size()));
+  options.ranks = specification.workers_wanted > 0 ? specification.workers_wanted : most_ranks;
   options.constants = ops::OrBuiltIn(options.constants, threads);
+  // Which workers it gets is not known; where none offers a device, plans can be made ahead.
+  if (DevicesOn(able, options.devices) == "cpu") options.devices = "cpu";
   return options;
 }
 

@@ -111,7 +111,9 @@ Status Prepare(const SubmitRequest& request, const std::string& id, const engine
   specification->planned_bytes = expected.memory_bytes;
   // More than a share is no default: then the plans are to fit into that.
   const bool has_ranks = specification->workers_wanted > 0;  // Else it may get fewer than were planned for.
-  if (has_ranks && specification->options.memory_bytes == 0 && made->memory_bytes() < expected.memory_bytes) {
+  // Nobody knows what the driver of a device takes of the memory of an executor: it has a whole share.
+  const bool has_default = specification->options.memory_bytes == 0 && expected.devices == "cpu";
+  if (has_ranks && has_default && made->memory_bytes() < expected.memory_bytes) {
     specification->plan_bytes = made->memory_bytes();
     if (specification->plan_bytes > 0) specification->planned_bytes = specification->plan_bytes;
   }

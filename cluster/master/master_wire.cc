@@ -33,6 +33,7 @@ void ToProto(const Job& job, JobDescription* proto) {
   proto->set_checkpoint_ms(job.checkpoints.empty() ? 0 : job.checkpoints.back().taken_ms);
   proto->set_resumed(job.resumed);
   proto->set_waits(job.Waits());
+  proto->set_note(job.note);
   if (!IsFinal(job.state)) return;
   proto->set_status(engine::EncodeStatus(job.outcome));
   for (const std::string& statistics : job.statistics) proto->add_statistics(statistics);
@@ -63,6 +64,8 @@ void ToProto(const Worker& worker, int64_t now_ns, NodeDescription* proto) {
   proto->set_confinement(ForPeople(description.confinement));
   proto->set_drained(worker.drained);
   proto->set_isolation(ForPeople(description.isolation));
+  proto->set_device(ForPeople(description.device));
+  proto->set_device_name(ForPeople(description.device_name));
   proto->set_silent_ms((now_ns - worker.heard_ns) / 1'000'000);
 }
 
@@ -113,6 +116,8 @@ void ToProto(const WorkerDescription& worker, WorkerIntroduction* proto) {
   proto->set_slots(worker.slots);
   proto->set_confinement(ForPeople(worker.confinement));
   proto->set_isolation(worker.isolation);
+  proto->set_device(worker.device);
+  proto->set_device_name(ForPeople(worker.device_name));
 }
 
 void ToProto(const ExecutorNews& news, ExecutorReport* proto) {
@@ -178,6 +183,8 @@ WorkerDescription FromProto(const WorkerIntroduction& proto) {
   worker.slots = std::max(1, proto.slots());
   worker.confinement = proto.confinement();
   worker.isolation = proto.isolation();
+  worker.device = proto.device();
+  worker.device_name = proto.device_name();
   return worker;
 }
 
@@ -237,6 +244,7 @@ engine::SessionOptions FromProto(const SubmitOptions& proto) {
   options.memory_bytes = proto.memory_bytes();
   options.seed = proto.seed();
   options.cpu = proto.cpu();
+  if (!proto.devices().empty()) options.devices = proto.devices();
   options.fusion = proto.fusion();
   options.fusion_strict = proto.fusion_strict();
   options.recorded_events = proto.recorded_events();

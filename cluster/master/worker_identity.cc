@@ -10,6 +10,7 @@
 
 #include "cluster/master/message_limits.h"
 #include "cluster/security/token.h"
+#include "ops/device/device.h"
 #include "ops/io/files/own_folders.h"
 
 namespace heddle::cluster {
@@ -19,6 +20,8 @@ constexpr size_t kLongestName = 64;
 constexpr size_t kLongestConfinement = 300;
 constexpr size_t kLongestHost = 253;
 constexpr size_t kLongestIsolation = 500;
+constexpr size_t kLongestDevice = 32;
+constexpr size_t kLongestDeviceName = 200;
 constexpr size_t kLongestHostInName = 56;  // leaves room for the number
 constexpr size_t kLongestSecret = 256;
 constexpr size_t kShortestSecret = 32;
@@ -110,7 +113,10 @@ Status CheckDescription(const WorkerDescription& description) {
       !HoldsOnly(description.place, IsNameCharacter, 0, kLongestName) ||
       !HoldsOnly(description.version, IsShown, 0, kLongestName) ||
       !HoldsOnly(description.confinement, IsPrintable, 0, kLongestConfinement) ||
-      !HoldsOnly(description.isolation, IsPrintable, 0, kLongestIsolation))
+      !HoldsOnly(description.isolation, IsPrintable, 0, kLongestIsolation) ||
+      !HoldsOnly(description.device, IsShown, 0, kLongestDevice) ||
+      (!description.device.empty() && !ops::ParseDevice(description.device)) ||
+      description.device_name.size() > kLongestDeviceName)
     return Usage("worker {}: what it says of itself is malformed", description.name);
   if (description.threads < 1 || description.threads > kMostThreads || description.memory_bytes < 0 ||
       description.pid < 0 || description.pid > std::numeric_limits<int32_t>::max())

@@ -29,6 +29,8 @@ struct WorkerDescription {
   std::string confinement;   ///< What holds its executors to their share; for people.
   std::string version;
   std::string isolation;  ///< What keeps its executors in, for people (cluster/executor/isolation.h).
+  std::string device;     ///< That its executors may use: "opencl:0"; "": none.
+  std::string device_name;  ///< Of that device, for people.
 };
 
 enum class WorkerState : uint8_t {

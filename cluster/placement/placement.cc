@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <tuple>
 
+#include "cluster/placement/device_of_job.h"
+
 namespace heddle::cluster {
 namespace {
 
@@ -56,8 +58,9 @@ bool Placement::Fits(const Place& place, const Share& share, int64_t deadline_ms
 Placement::Choice Placement::Choose(const Demand& demand, const std::map<std::string, int>& failures,
                                     int64_t deadline_ms) const {
   Choice choice;
-  // Those that are free first, then those that are known to be free soon, each kind by name: what is promised
-  // to a job does not change by itself. Workers on which it failed come last of all.
+  // Those that are free first, then those that are known to be free soon; of each kind those with the device
+  // that it asks for, then the others, by name: what is promised to a job does not change by itself. Workers
+  // on which it failed come last of all.
   using Ranked = std::pair<int64_t, const Worker*>;  // when it is free: 0 now, kNever unknown
   std::vector<Ranked> good, bad;
   for (const Worker* worker : order_) {
@@ -78,7 +81,10 @@ Placement::Choice Placement::Choose(const Demand& demand, const std::map<std::st
     good.insert(good.end(), bad.begin(), bad.end());
   }
   std::stable_sort(good.begin(), good.end(),
-                   [](const Ranked& a, const Ranked& b) { return a.first < b.first; });
+                   [&](const Ranked& a, const Ranked& b) {
+                     return std::pair(a.first, !Offers(a.second->description, demand.device)) <
+                            std::pair(b.first, !Offers(b.second->description, demand.device));
+                   });
   if (demand.may_shrink) {
     const auto free = static_cast<size_t>(
         std::count_if(good.begin(), good.end(), [](const Ranked& ranked) { return ranked.first == 0; }));

@@ -3,6 +3,7 @@
 
 #include <compare>
 #include <cstdint>
+#include <string>
 
 namespace heddle::cluster {
 
@@ -26,6 +27,8 @@ struct Demand {
   bool may_shrink = false;
   /// Number of a job that is to avoid workers on which it failed, so that it can take nobody's place; else 0.
   int64_t only_job = 0;
+  /// Workers that have it come first: "auto", any device, or "opencl:0"; "": it asks for none.
+  std::string device;
 
   friend auto operator<=>(const Demand&, const Demand&) = default;
 };

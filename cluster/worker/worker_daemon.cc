@@ -44,6 +44,7 @@ WorkerExecutorsOptions ExecutorsOptions(const WorkerOptions& options, const Work
   executors.core_dumps = options.core_dumps;
   executors.shares_memory = options.shares_memory;
   executors.isolates = options.isolates;
+  executors.device = options.device.device;
   executors.runs_as_owner = options.runs_as_owner;
   executors.spill_folder = options.spill_folder;
   executors.data_roots = options.data_roots;
@@ -74,6 +75,8 @@ class Daemon {
     description_.slots = options.slots;
     description_.confinement = confinement;
     description_.isolation = options.isolates ? DescribeIsolation() : "none";
+    description_.device = options.device.device;
+    description_.device_name = options.device.name;
     if (options.runs_as_owner) description_.isolation += ", run as owner";
     joins_ = identity_.is_new;
   }

@@ -8,6 +8,7 @@
 #include "cluster/client/client.h"
 #include "cluster/network/tls_files.h"
 #include "cluster/placement/membership.h"
+#include "cluster/worker/worker_device.h"
 #include "core/status.h"
 #include "engine/session/cancellation.h"
 
@@ -27,6 +28,7 @@ struct WorkerOptions {
   bool core_dumps = false;                ///< Of its executors.
   bool shares_memory = true;              ///< Its executors do, with those of this machine.
   bool isolates = true;                   ///< The kernel keeps its executors in.
+  WorkerDevice device;                    ///< That its executors may use.
   bool runs_as_owner = false;             ///< Its executors do; for workers of root.
   std::string spill_folder;               ///< Of its executors; "": that of temporary files.
   std::vector<std::string> data_roots;    ///< The only folders that jobs may use here; none: what they name.

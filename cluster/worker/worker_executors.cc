@@ -7,6 +7,7 @@
 #include "cluster/executor/executor_messages.h"
 #include "cluster/executor/lease_clock.h"
 #include "cluster/master/message_limits.h"
+#include "cluster/placement/device_of_job.h"
 #include "cluster/store/packed_text.h"
 #include "core/environment/clock.h"
 #include "core/environment/log.h"
@@ -23,6 +24,8 @@ constexpr double kHeapOverhead = 1.15;
 constexpr int64_t kReserveBytes = int64_t{64} << 20;
 // What counts as private memory without being in use: stacks of threads, arenas of the heap, tables.
 constexpr int64_t kAddressReserveBytes = int64_t{512} << 20;
+// What the driver of a device and its compiler take of a process, beside what kernels are given.
+constexpr int64_t kDriverBytes = int64_t{1} << 30;
 constexpr int64_t kStackBytes = int64_t{16} << 20;  // of a thread of kernels, with what belongs to it
 
 int64_t MemoryOfProcess(int64_t budget_bytes) {
@@ -120,6 +123,7 @@ void WorkerExecutors::Start(const Key& key, const LauncherMessage& message) {
   start.shares_memory = options_.shares_memory;
   start.is_isolated = options_.isolates;
   start.runs_as_owner = options_.runs_as_owner;
+  start.no_device = WhyNoDevice(start.options.devices);
   start.options.spill_folder = options_.spill_folder;  // The machine's, whatever the job says.
   start.roots.is_job = true;
   start.roots.own_folders = ops::FileRoots::OwnFolders::kClosed;
@@ -173,18 +177,29 @@ void WorkerExecutors::Start(const Key& key, const LauncherMessage& message) {
   changed_();
 }
 
+// Whatever the master says.
+std::string WorkerExecutors::WhyNoDevice(const std::string& devices) const {
+  const std::string device = DeviceIn(devices);
+  if (device.empty() || device == options_.device) return "";
+  return options_.device.empty()
+             ? "the worker offers no device (heddle worker --devices)"
+             : fmt::format("the worker offers {} alone (heddle worker --devices)", options_.device);
+}
+
 // Holds an executor to its share: the folder of its control group, or "" and a limit that it sets itself.
 std::string WorkerExecutors::Confine(ExecutorStart* start) const {
   const int64_t budget = start->options.memory_bytes;
+  const bool has_device = start->options.devices != "cpu" && start->no_device.empty();
+  const int64_t most_bytes = MemoryOfProcess(budget) + (has_device ? kDriverBytes : 0);
   if (options_.groups != nullptr) {
     const Result<std::string> group = options_.groups->Make(
         fmt::format("executor-{}-{}-{}", start->job, start->attempt, start->options.rank),
-        {.memory_bytes = budget > 0 ? MemoryOfProcess(budget) : 0, .threads = start->options.threads});
+        {.memory_bytes = budget > 0 ? most_bytes : 0, .threads = start->options.threads});
     if (group.ok()) return *group;
     HEDDLE_LOG(kWarning, "no control group of an executor", {"job", start->job}, {"error", group.status()});
   }
   if (budget > 0)
-    start->data_bytes = MemoryOfProcess(budget) + kAddressReserveBytes + start->options.threads * kStackBytes;
+    start->data_bytes = most_bytes + kAddressReserveBytes + start->options.threads * kStackBytes;
   return "";
 }
 

@@ -29,6 +29,7 @@ struct WorkerExecutorsOptions {
   bool shares_memory = true;              ///< Executors do, with those of this machine.
   const ControlGroups* groups = nullptr;  ///< For one of each executor; nullptr: they have RLIMIT_DATA.
   bool isolates = true;                   ///< The kernel keeps executors in (cluster/executor/isolation.h).
+  std::string device;                     ///< The only one that executors may use: "opencl:0"; "": none.
   bool runs_as_owner = false;             ///< Each as the user who is called as the owner of its job.
   std::string spill_folder;               ///< Of executors; "": that of temporary files.
   std::vector<std::string> data_roots;    ///< The only folders that jobs may use; none: what they name.
@@ -90,6 +91,7 @@ class WorkerExecutors {
 
   void Refuse(const ExecutorOrder& order, const Status& why);
   void Start(const Key& key, const LauncherMessage& message);
+  std::string WhyNoDevice(const std::string& devices) const;
   std::string Confine(ExecutorStart* start) const;
   ExecutorEvents EventsOf(const std::shared_ptr<Record>& record);
   void OnOutput(Record& record, std::string_view text);

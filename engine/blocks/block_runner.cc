@@ -463,8 +463,8 @@ std::vector<std::shared_ptr<const Source>> BlockRunner::SourcesOf(const Plan& pl
   if (shared_.sources() == nullptr) return sources;
   for (const Binding& binding : plan.live_out) {
     std::string same;
-    sources.push_back(binding.node == kNoNode ? nullptr
-                                              : shared_.sources()->Of(plan.graph, binding.node, &same));
+    const bool is_assigned = binding.node != kNoNode && !IsCopy(plan, binding);
+    sources.push_back(is_assigned ? shared_.sources()->Of(plan.graph, binding.node, &same) : nullptr);
     const Variable* const variable = same.empty() ? nullptr : frame.Find(same);
     if (variable != nullptr) sources.back() = variable->source;
   }

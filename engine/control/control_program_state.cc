@@ -79,6 +79,9 @@ Status ControlProgram::OfferState() {
   HEDDLE_ASSIGN_OR_RETURN(const bool wants, states_->Wants(moment, share));
   if (!wants) return OkStatus();
   HEDDLE_RETURN_IF_ERROR(blocks_.Settle());
+  // What is written, and read again elsewhere, is in the memory of the host; all ranks take a state here.
+  for (const std::unique_ptr<VariableTable>& frame : frames_)
+    HEDDLE_RETURN_IF_ERROR(blocks_.BringToHost(frame.get()));
   HEDDLE_RETURN_IF_ERROR(blocks_.MakeRoom({.values = states_->working_bytes()}));
   return states_->Take(State());
 }

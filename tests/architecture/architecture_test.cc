@@ -363,6 +363,25 @@ TEST(ArchitectureTest, NoFileCollectsEverything) {
   EXPECT_EQ(VagueWord("ops/product/matmul.cc"), "");
 }
 
+// What a script or a test writes where somebody starts it is no part of the project. Entries that begin with
+// a dot are tools', and folders of builds are ignored.
+TEST(ArchitectureTest, TheRootHoldsWhatIsListed) {
+  std::set<std::string> known = {"CHANGELOG.md", "CMakeLists.txt", "CMakePresets.json", "LICENSE",
+                                 "README.md",    "cmake",          "deploy",            "docs",
+                                 "examples",     "findings",       "library",           "proto",
+                                 "tests",        "third_party"};
+  for (const std::string& folder : TableFolders()) known.insert(folder);
+  const std::set<std::string> ignored = {"build", "shared", "compile_commands.json"};
+  for (const auto& entry : fs::directory_iterator(HEDDLE_SOURCE_DIR)) {
+    const std::string name = entry.path().filename();
+    if (name.starts_with('.') || ignored.contains(name)) continue;
+    EXPECT_TRUE(known.contains(name))
+        << name << ": something was written into the root of the project; what belongs there is listed here";
+  }
+  for (const std::string& name : known)
+    EXPECT_TRUE(fs::exists(fs::path(HEDDLE_SOURCE_DIR) / name)) << name << " is listed and not there";
+}
+
 // What a script writes when somebody runs it there is no part of its case.
 TEST(ArchitectureTest, FoldersOfCasesHoldCasesAlone) {
   const std::set<std::string> parts = {".dml", ".expected", ".args"};

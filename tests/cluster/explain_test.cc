@@ -16,7 +16,7 @@ Finished Heddle(std::vector<std::string> words) {
   words.insert(words.begin(), HEDDLE_BINARY_DIR "/heddle");
   for (const char* word : {"--min-distributed-bytes", "0", "--threads", "1", "--seed", "1", "-e", kScript})
     words.push_back(word);
-  return testing_support::RunProcess(words, HEDDLE_SOURCE_DIR);
+  return testing_support::RunProcess(words, testing_support::TemporaryFolder().path());
 }
 
 size_t Count(const std::string& text, const std::string& part) {
@@ -60,7 +60,7 @@ TEST(ExplainTest, PlansGoByTheLinksThatAreGiven) {
                                       "-e",
                                       "X = rand(rows=2000000, cols=2, seed=1)\nprint(sum(X * X))"};
     if (!links.empty()) words.insert(words.begin() + 6, {"--links", links});
-    const Finished run = testing_support::RunProcess(words, HEDDLE_SOURCE_DIR);
+    const Finished run = testing_support::RunProcess(words, testing_support::TemporaryFolder().path());
     EXPECT_EQ(run.code, 0) << run.errors;
     return run.output;
   };
@@ -78,7 +78,8 @@ TEST(ExplainTest, RecompileTellsWhatIsCompiledWhenAndWhy) {
       "X = matrix(0, rows=2, cols=3)\nfor (i in 1:20) { X = rbind(X, matrix(i, rows=1, cols=3)) }\n"
       "for (i in 1:2) { Y = X %*% t(X) %*% X; X = X[, 1:2] }\nprint(sum(Y))";
   const Finished run = testing_support::RunProcess(
-      {HEDDLE_BINARY_DIR "/heddle", "run", "-explain", "recompile_hops", "-e", script}, HEDDLE_SOURCE_DIR);
+      {HEDDLE_BINARY_DIR "/heddle", "run", "-explain", "recompile_hops", "-e", script},
+      testing_support::TemporaryFolder().path());
   EXPECT_EQ(run.code, 0) << run.errors;
   EXPECT_EQ(Count(run.errors, "-e:2: compiled for X 2x3 (first entry), run directly: matrix rbind assign"),
             1u)

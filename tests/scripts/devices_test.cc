@@ -1,13 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 // Scripts print the same bytes where a device computes what it can (docs/devices.md). On machines without an
-// OpenCL device (Debian: pocl-opencl-icd) these tests are skipped. HEDDLE_ALL_PLANS=1 takes every script.
+// OpenCL device (Debian: pocl-opencl-icd) these tests are skipped. HEDDLE_ALL_PLANS=1 takes every script, in
+// more ways; HEDDLE_DEVICE_SEED=N HEDDLE_DEVICE_SEEDS=M are the seeds of random placements (tests/README.md).
 #include <dlfcn.h>
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 #include <link.h>
 
+#include <algorithm>
+#include <cctype>
 #include <cstdio>
+#include <cstdlib>
 #include <nlohmann/json.hpp>
 #include <set>
+#include <tuple>
 
 #include "tests/scripts/script_case.h"
 #include "tests/support/all_plans.h"
@@ -28,12 +34,32 @@ bool HasDevice() {
   return has;
 }
 
-class DeviceScripts : public testing::TestWithParam<std::string> {
- protected:
-  void SetUp() override {
-    if (!HasDevice()) GTEST_SKIP() << "this machine has no OpenCL device";
+// A number from the environment.
+uint64_t Setting(const char* name, uint64_t otherwise) {
+  const char* const text = std::getenv(name);
+  return text != nullptr ? std::strtoull(text, nullptr, 10) : otherwise;
+}
+
+// Of `random` a random half of the operators is the processor's, another one for each seed.
+std::vector<std::string> Variants() {
+  if (!testing_support::RunsAllPlans())
+    return {"run --devices opencl:0",
+            "sim --workers 3 --min-distributed-bytes 0 --devices opencl:0/random:1 --fusion all"};
+  std::vector<std::string> variants = {
+      "run --devices opencl:0", "run --devices opencl:0/cost", "sim --workers 3 --devices opencl:0",
+      "sim --workers 2 --min-distributed-bytes 0 --devices opencl:0 --fusion all"};
+  const uint64_t first = Setting("HEDDLE_DEVICE_SEED", 1), seeds = Setting("HEDDLE_DEVICE_SEEDS", 3);
+  constexpr const char* kFusion[] = {"", " --fusion all", " --fusion off", " --fusion random:5"};
+  for (uint64_t seed = first; seed < first + seeds; ++seed) {
+    const std::string rest = fmt::format(" --devices opencl:0/random:{}{}", seed, kFusion[seed % 4]);
+    variants.push_back("run" + rest);
+    variants.push_back("sim --workers 3 --min-distributed-bytes 0" + rest);
   }
-};
+  return variants;
+}
+
+// A script and how it runs: one test each, so that shards of GoogleTest are about as long as each other.
+using DeviceCase = std::tuple<std::string, std::string>;
 
 // Cells, rows, reductions, stitches, loops and functions: compiling a kernel takes longer than all else.
 std::vector<std::string> Scripts() {
@@ -45,33 +71,71 @@ std::vector<std::string> Scripts() {
   return paths;
 }
 
-// A random half of the operators is the processor's.
-std::vector<const char*> Variants() {
-  if (!testing_support::RunsAllPlans())
-    return {"run --devices opencl:0",
-            "sim --workers 3 --min-distributed-bytes 0 --devices opencl:0/random:1 --fusion all"};
-  return {"run --devices opencl:0",
-          "run --devices opencl:0/random:2",
-          "run --devices opencl:0/random:3 --fusion off",
-          "sim --workers 2 --min-distributed-bytes 0 --devices opencl:0 --fusion all",
-          "sim --workers 3 --devices opencl:0",
-          "sim --workers 3 --min-distributed-bytes 0 --devices opencl:0/random:1 --fusion all"};
-}
+class DeviceScripts : public testing::TestWithParam<DeviceCase> {
+ protected:
+  void SetUp() override {
+    if (!HasDevice()) GTEST_SKIP() << "this machine has no OpenCL device";
+  }
+};
 
 TEST_P(DeviceScripts, PrintTheSameBytes) {
-  const std::filesystem::path path = GetParam();
+  const auto& [path, variant] = GetParam();
+  SCOPED_TRACE(variant);
   const std::string expected =
       testing_support::ReadText(std::filesystem::path(path).replace_extension(".expected"));
-  for (const char* variant : Variants()) {
-    SCOPED_TRACE(variant);
-    const Finished finished = RunCase(variant, path);
-    EXPECT_EQ(finished.code, 0) << finished.errors;
-    EXPECT_EQ(finished.output, expected);
-    EXPECT_EQ(finished.errors.find("in place of a device"), std::string::npos) << finished.errors;
-  }
+  const Finished finished = RunCase(variant, path);
+  EXPECT_EQ(finished.code, 0) << finished.errors;
+  EXPECT_EQ(finished.output, expected);
+  EXPECT_EQ(finished.errors.find("in place of a device"), std::string::npos) << finished.errors;
 }
 
-INSTANTIATE_TEST_SUITE_P(Scripts, DeviceScripts, testing::ValuesIn(Scripts()),
+std::string NameOfCase(const testing::TestParamInfo<DeviceCase>& info) {
+  std::string name = std::filesystem::path(std::get<0>(info.param)).stem().string() + "_";
+  for (const char letter : std::get<1>(info.param))
+    if (std::isalnum(static_cast<unsigned char>(letter)) != 0) name += letter;
+  return name;
+}
+
+INSTANTIATE_TEST_SUITE_P(Scripts, DeviceScripts,
+                         testing::Combine(testing::ValuesIn(Scripts()), testing::ValuesIn(Variants())),
+                         NameOfCase);
+
+// Scripts of benchmarks that write what they compute of inputs: X, y and out. tests/scripts/cases has the
+// others of bench, and those of examples.
+std::vector<std::string> BenchScripts() {
+  const std::set<std::string> sample = {"cross_product", "pca"};
+  std::vector<std::string> paths;
+  for (const auto& entry : std::filesystem::directory_iterator(HEDDLE_SOURCE_DIR "/bench/scripts/memory"))
+    if (entry.path().extension() == ".dml" &&
+        (testing_support::RunsAllPlans() || sample.contains(entry.path().stem().string())))
+      paths.push_back(entry.path().string());
+  std::sort(paths.begin(), paths.end());
+  return paths;
+}
+
+class DeviceBenchScripts : public testing::TestWithParam<std::string> {};
+
+TEST_P(DeviceBenchScripts, WriteTheSameBytes) {
+  if (!HasDevice()) GTEST_SKIP() << "this machine has no OpenCL device";
+  const testing_support::TemporaryFolder folder;
+  const auto run = [&](std::vector<std::string> words) {
+    words.insert(words.begin(), {HEDDLE_BINARY_DIR "/heddle", "run"});
+    const Finished finished = testing_support::RunProcess(words, folder.path());
+    EXPECT_EQ(finished.code, 0) << finished.errors;
+    EXPECT_EQ(finished.errors, "");
+  };
+  run({"-e",
+       "X = rand(rows=1203, cols=17, min=-1, max=1, seed=1)\n"
+       "y = sign(X %*% rand(rows=17, cols=1, min=-1, max=1, seed=2))\n"
+       "write(X, 'X', format='binary'); write(y, 'y', format='binary')"});
+  run({GetParam(), "-nvargs", "X=X", "y=y", "out=here"});
+  run({"--devices", "opencl:0", GetParam(), "-nvargs", "X=X", "y=y", "out=there"});
+  const std::string here = testing_support::ReadText(folder.path() + "/here");
+  EXPECT_FALSE(here.empty());
+  EXPECT_TRUE(here == testing_support::ReadText(folder.path() + "/there"));
+}
+
+INSTANTIATE_TEST_SUITE_P(Scripts, DeviceBenchScripts, testing::ValuesIn(BenchScripts()),
                          [](const testing::TestParamInfo<std::string>& info) {
                            return std::filesystem::path(info.param).stem().string();
                          });
@@ -82,8 +146,14 @@ TEST(DevicesTest, AMissingDeviceIsTheProcessor) {
       Heddle({"run", "--devices", "opencl:99", "-e", "print(sum(rand(rows=300, cols=30, seed=1)))"});
   EXPECT_EQ(finished.code, 0) << finished.errors;
   EXPECT_EQ(finished.output, Heddle({"run", "-e", "print(sum(rand(rows=300, cols=30, seed=1)))"}).output);
-  EXPECT_NE(finished.errors.find("the processor computes in place of a device"), std::string::npos)
+  const std::string why = HasDevice() ? "there is no opencl:99, the last device is opencl:" : "";
+  EXPECT_NE(finished.errors.find("--devices opencl:99: " + why), std::string::npos) << finished.errors;
+  EXPECT_NE(finished.errors.find("; the processor computes ('heddle devices' tells more)"), std::string::npos)
       << finished.errors;
+  // Once, however many workers there are.
+  const Finished several = Heddle({"sim", "--workers", "3", "--devices", "opencl:99", "-e", "print(1)"});
+  EXPECT_EQ(several.output, "1\n");
+  EXPECT_EQ(std::count(several.errors.begin(), several.errors.end(), '\n'), 1) << several.errors;
 }
 
 // A loop on a device reads what it had copied before, in blocks of its own, and leaves its values there.

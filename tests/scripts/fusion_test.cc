@@ -6,7 +6,7 @@
 #include <fstream>
 #include <nlohmann/json.hpp>
 
-#include "tests/support/process.h"
+#include "tests/support/linked_project.h"
 
 namespace heddle {
 namespace {
@@ -22,7 +22,7 @@ constexpr const char* kScript =
 
 Finished Heddle(std::vector<std::string> words) {
   words.insert(words.begin(), HEDDLE_BINARY_DIR "/heddle");
-  return testing_support::RunProcess(words, HEDDLE_SOURCE_DIR);
+  return testing_support::RunProcess(words, testing_support::LinkedProject().path());
 }
 
 bool Contains(const std::string& text, const std::string& part) {

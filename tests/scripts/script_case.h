@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "tests/support/process.h"
+#include "tests/support/linked_project.h"
 
 namespace heddle {
 
@@ -29,7 +29,7 @@ inline testing_support::Finished RunCase(const std::string& options, const std::
     std::string line = testing_support::ReadText(path);
     line.resize(line.find('\n'));
     for (const std::string& word : testing_support::SplitWords(line)) words.push_back(word);
-    return testing_support::RunProcess(words, HEDDLE_SOURCE_DIR);
+    return testing_support::RunProcess(words, testing_support::LinkedProject().path());
   }
   const testing_support::TemporaryFolder folder;
   words.push_back(path.string());

@@ -32,6 +32,8 @@ nlohmann::ordered_json JsonOf(const NodeDescription& node) {
   json["silent_ms"] = node.silent_ms();
   json["uuid"] = node.uuid();
   json["isolation"] = node.isolation();
+  json["device"] = node.device();
+  json["device_name"] = node.device_name();
   return json;
 }
 
@@ -66,15 +68,17 @@ int Nodes(const Arguments& arguments) {
   WarnOfVersion(**client);
   std::string text;
   if (!arguments.Has("json"))
-    text = fmt::format("{:<19} {:<8} {:<11} {:<15} {:<7} {:<7} {:<11} {:<7} {}\n", "NAME", "STATE", "JOBS",
-                       "HOST", "PID", "THREADS", "MEMORY", "HELD BY", "SILENT S");
+    text = fmt::format("{:<19} {:<8} {:<11} {:<15} {:<7} {:<7} {:<11} {:<9} {:<7} {}\n", "NAME", "STATE",
+                       "JOBS", "HOST", "PID", "THREADS", "MEMORY", "DEVICE", "HELD BY", "SILENT S");
   for (const NodeDescription& node : nodes.nodes()) {
     text += arguments.Has("json")
                 ? ToJson(node) + "\n"
-                : fmt::format("{:<19} {:<8} {:<11} {:<15} {:<7} {:<7} {:<11} {:<7} {:.1f}\n", node.name(),
-                              StateOf(node), node.jobs().empty() ? "-" : JobsOf(node), node.host(),
-                              node.pid(), fmt::format("{}/{}", node.reserved_threads(), node.threads()),
-                              MemoryOf(node), node.confinement().substr(0, node.confinement().find(' ')),
+                : fmt::format("{:<19} {:<8} {:<11} {:<15} {:<7} {:<7} {:<11} {:<9} {:<7} {:.1f}\n",
+                              node.name(), StateOf(node), node.jobs().empty() ? "-" : JobsOf(node),
+                              node.host(), node.pid(),
+                              fmt::format("{}/{}", node.reserved_threads(), node.threads()), MemoryOf(node),
+                              node.device().empty() ? "-" : node.device(),
+                              node.confinement().substr(0, node.confinement().find(' ')),
                               static_cast<double>(node.silent_ms()) / 1e3);
   }
   PrintOutput(arguments.Has("json") ? text : EscapeForTerminal(text));

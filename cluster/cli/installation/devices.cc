@@ -65,6 +65,7 @@ nlohmann::ordered_json ToJson(const Found& found) {
           {"memory_bytes", description.memory_bytes},
           {"local_bytes", description.local_bytes},
           {"is_usable", found.refused.empty()},
+          {"is_host", description.is_host},
           {"refused", found.refused},
           {"memory_bytes_per_s", found.rates.memory},
           {"copy_in_bytes_per_s", found.rates.copy_in},

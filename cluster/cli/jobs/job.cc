@@ -55,6 +55,7 @@ std::string ToText(const JobDescription& job) {
   std::string text = fmt::format("job      {}\nowner    {}\nscript   {}\nstate    {}\n", job.job(),
                                  job.owner(), job.script(), job.state());
   if (!job.reason().empty()) text += fmt::format("reason   {}\n", job.reason());
+  if (!job.note().empty()) text += fmt::format("note     {}\n", job.note());
   text += fmt::format("attempt  {}\n", job.attempt());
   if (job.priority() != 0) text += fmt::format("priority {}\n", job.priority());
   if (job.workers_size() > 0) text += fmt::format("workers  {}\n", fmt::join(job.workers(), ", "));

@@ -30,6 +30,7 @@ std::string ToJson(const JobDescription& job) {
   json["owner"] = job.owner();
   json["script"] = job.script();
   json["reason"] = job.reason();
+  if (!job.note().empty()) json["note"] = job.note();
   json["attempt"] = job.attempt();
   json["workers_wanted"] = job.workers_wanted();
   json["workers"] = std::vector<std::string>(job.workers().begin(), job.workers().end());
@@ -90,8 +91,11 @@ int FollowJob(const Arguments& arguments, Client& client, const std::string& job
       return std::fputs(EscapeForTerminal(fmt::format("heddle: job {}: {}\n", job, why)).c_str(), stderr);
     });
   };
-  std::string told;
+  std::string told, note;
   events.state = [&](const JobDescription& description) {
+    if (description.note() != std::exchange(note, description.note()) && !note.empty() &&
+        !arguments.Has("json") && !arguments.Has("no-warnings"))
+      tell(note);
     if (description.state() != Name(JobState::kRunning)) progress.Tell("{}");  // nothing runs
     // What was told of a job that begins may be over at once: the reminder tells the rest.
     if (!description.waits() || description.state() == Name(JobState::kQueued) ||

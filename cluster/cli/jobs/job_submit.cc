@@ -32,6 +32,9 @@ constexpr Option kOptions[] = {
      "-100 to 100: a higher one starts first; above 0 for operators (default 0)"},
     {"deadline", Kind::kValue, "TIME",
      "fail the job when it is not finished so long after now (default: none)"},
+    {"devices", Kind::kValue, "NAME",
+     "cpu (default), auto: what is faster on devices that workers offer, opencl:0: all that this device of "
+     "theirs can run (same results)"},
     {"detach", Kind::kFlag, "", "print the job's id and do not wait for it"},
     {"record", Kind::kFlag, "", "note what takes the time, for 'heddle job report'"},
     {"data-root", Kind::kValue, "DIR",

@@ -13,20 +13,28 @@ namespace heddle::ops {
 namespace {
 
 std::atomic<DeviceSet*> in_place_of_opencl = nullptr;
+std::atomic<const std::string*> refused_because = nullptr;
 
 }  // namespace
 
 void UseDevices(DeviceSet* devices) { in_place_of_opencl = devices; }
 
+void RefuseDevices(const std::string& why) {
+  // Lives as long as the process: another thread may be reading it.
+  refused_because = new std::string(why);
+}
+
 Result<DeviceSet*> DevicesWith(Device device) {
   static std::mutex mutex;
   static auto* const checked = new std::map<uint32_t, Status>();
+  if (const std::string* const why = refused_because; why != nullptr) return Unavailable("{}", *why);
   if (DeviceSet* const set = in_place_of_opencl; set != nullptr) return set;
   HEDDLE_ASSIGN_OR_RETURN(DeviceSet* const set, OpenClDevices());
   const std::vector<ComputeDevice*> devices = set->devices();
+  if (devices.empty()) return Unavailable("OpenCL knows no device");
   if (device.index >= devices.size())
-    return Unavailable("this machine has no device opencl:{}: of OpenCL devices it has {}", device.index,
-                       devices.size());
+    return Unavailable("there is no opencl:{}, the last device is opencl:{}", device.index,
+                       devices.size() - 1);
   const std::lock_guard lock(mutex);
   if (const auto found = checked->find(device.index); found != checked->end())
     return found->second.ok() ? Result<DeviceSet*>(set) : found->second;

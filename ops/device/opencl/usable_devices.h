@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <string>
+
 #include "ops/device/device.h"
 
 namespace heddle::ops {
@@ -11,6 +13,9 @@ Result<DeviceSet*> DevicesWith(Device device);
 
 /// That device; nullptr where DevicesWith fails.
 ComputeDevice* UsableDevice(Device device);
+
+/// From now on this process uses no device, and opens no driver: DevicesWith says `why`, kUnavailable.
+void RefuseDevices(const std::string& why);
 
 /// From now on these are the devices of this process in place of OpenCL's; nullptr: OpenCL's again. Between
 /// sessions: for tests, whose devices are simulated.

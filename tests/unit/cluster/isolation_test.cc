@@ -160,6 +160,39 @@ TEST_F(IsolationTest, CheckpointsOfTheJobAreOpenAndThoseOfOthersShut) {
   EXPECT_EQ(opens(place + "/new", O_WRONLY | O_CREAT), strerror(EACCES));
 }
 
+// The drivers of devices and what they keep, for those alone that may use one.
+TEST_F(IsolationTest, DriversOfDevicesAreOpenForWhoMayUseThem) {
+  if (!HasLandlock()) GTEST_SKIP() << "this kernel has no Landlock";
+  const std::string vendors = outside_.path() + "/vendors", library = outside_.path() + "/driver/libpocl.so";
+  testing_support::WriteText(vendors + "/pocl.icd", library + "\n");
+  testing_support::WriteText(library, "no library\n");
+  const std::string cache = outside_.path() + "/cache";
+  std::filesystem::create_directory(cache);
+  std::filesystem::permissions(cache, std::filesystem::perms::owner_all);
+  const auto opens = [&](const std::string& path, int flags) {
+    return InChild(start_, [&] {
+      setenv("OCL_ICD_VENDORS", vendors.c_str(), 1);
+      setenv("XDG_CACHE_HOME", cache.c_str(), 1);
+      const Status status = Isolate(start_);
+      return status.ok() ? Open(path, flags) : status.ToString();
+    }, [](const ExecutorStart&) { return OkStatus(); });
+  };
+  const std::string denied = strerror(EACCES), kernel = cache + "/pocl/kernel";
+  EXPECT_EQ(opens(vendors + "/pocl.icd", O_RDONLY), denied);
+  EXPECT_EQ(opens(library, O_RDONLY), denied);
+  EXPECT_FALSE(std::filesystem::exists(cache + "/pocl"));
+  start_.options.devices = "opencl:0";
+  EXPECT_EQ(opens(vendors + "/pocl.icd", O_RDONLY), "ok");
+  EXPECT_EQ(opens(vendors + "/new.icd", O_WRONLY | O_CREAT), denied);
+  EXPECT_EQ(opens(library, O_RDONLY), "ok");
+  EXPECT_EQ(opens(kernel, O_WRONLY | O_CREAT), "ok");
+  EXPECT_EQ(opens(outside_.path() + "/secret", O_RDONLY), denied);
+  EXPECT_EQ(opens(cache + "/other", O_WRONLY | O_CREAT), denied);
+  start_.no_device = "the worker offers no device";
+  EXPECT_EQ(opens(vendors + "/pocl.icd", O_RDONLY), denied);
+  EXPECT_EQ(opens(kernel, O_RDONLY), denied);
+}
+
 // What is installed with Heddle, and nothing else that lies in these folders.
 TEST_F(IsolationTest, OfTheInstallationItsPartsAreOpen) {
   const auto opens = [&](const std::string& path) {

@@ -178,7 +178,7 @@ TEST(MessageLimitsTest, TheStartOfAnExecutor) {
   EXPECT_EQ(wrong("rank", "1"), "ExecutorStart.options.rank is 1; it goes from 0 to 0");
   EXPECT_EQ(wrong("silence_ms", "0"), "ExecutorStart.silence_ms is 0; it goes from 10 to 86400000");
   EXPECT_EQ(wrong("devices", "\"gpu\""),
-            "ExecutorStart.options.devices is 'gpu'; it is cpu, or opencl and a number");
+            "ExecutorStart.options.devices is 'gpu'; it is cpu, auto, or opencl:0 to opencl:127");
   EXPECT_EQ(wrong("max_call_depth", "0"),
             "ExecutorStart.options.max_call_depth is 0; it goes from 1 to 1000000");
 }
