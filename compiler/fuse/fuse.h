@@ -45,7 +45,8 @@ struct FuseOptions {
   /// OK where the executor can run this body; what it refuses is not formed, and the report has the reason.
   /// Empty: it can run everything.
   std::function<Status(const FusedOperator&)> can_run;
-  bool joins_phases = true;  ///< Forms nodes "phased", which run on the processor alone.
+  /// Whether a node may be a member of a node "phased". Empty: all may that the processor runs.
+  std::function<bool(const Graph& graph, NodeId node)> can_run_in_phases;
   /// For each partition the report lists so many of the cheapest plans that were costed, the operators of the
   /// chosen plan, and the cost without redundancy. 0 leaves all of this out, because it takes time.
   size_t reported_plans = 0;

@@ -3,6 +3,7 @@
 
 #include <fmt/core.h>
 
+#include <algorithm>
 #include <map>
 #include <string>
 #include <string_view>
@@ -78,6 +79,10 @@ class TilePrinter {
   const ValueInfo& InfoOfInput(int input) const;
   bool IsSingleInput(int input) const;
   void FindArguments();
+  void FindScalarsInMemory();
+  bool IsInMemory(NodeId scalar) const {
+    return std::binary_search(printed_.scalars_in_memory.begin(), printed_.scalars_in_memory.end(), scalar);
+  }
   // Rows of a tile and of a task: all leaves begin at the first row of a tile, and a tile that does not end
   // one has a multiple of eight rows.
   void ChooseRows();
@@ -330,6 +335,7 @@ class TilePrinter {
   }
   // colVars, colSds of the leaf that the tile ends, if it ends one.
   void PrintMoments(size_t r);
+  void PrintMomentsOfCells(size_t r);
   void PrintMultiply(const Step& step);
   void PrintMultiplySingles(const Step& step);
   void PrintRoot(const Step& step);
