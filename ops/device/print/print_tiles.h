@@ -31,7 +31,8 @@ struct TileLimits {
 /// payloads of its leaves, one behind the other; two ints (flags): the first is set to 1 where a sum of a row
 /// is no finite number, the second where such a result has cells beside the entries that are not 0; the
 /// buffers of all work-groups, where `scratch_doubles` is not 0; `patterns` arrays of doubles, one for each
-/// entry of the driver; for each input of `checked` an int, not 0 where some of its cells are infinite or NaN.
+/// entry of the driver; for each input of `checked` an int, not 0 where some of its cells are infinite or
+/// NaN.
 struct PrintedTiles {
   std::string source;
   std::string name = "heddle_tiles";

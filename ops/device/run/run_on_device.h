@@ -40,8 +40,8 @@ class DeviceOperators {
 
   /// Queues what computes the call as its operator does, to the bit, or the first of it
   /// (QueuedCall::HasMore); a program that is new is printed and compiled before. Waits for nothing. Results
-  /// that StaysOnDevice names are in the memory of the device afterwards. kUnimplemented, with the reason, for
-  /// a call that it leaves to the host; kResourceExhausted and kUnavailable as of the device; kCancelled
+  /// that StaysOnDevice names are in the memory of the device afterwards. kUnimplemented, with the reason,
+  /// for a call that it leaves to the host; kResourceExhausted and kUnavailable as of the device; kCancelled
   /// between the launches of a product that takes several.
   ///
   /// A scalar among the inputs may be on the device, as a matrix of one cell, where it counts as a cell
