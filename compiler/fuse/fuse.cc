@@ -103,12 +103,12 @@ class Fuser {
     report->fused = std::move(replaced.fused);
     report->again = std::move(replaced.again);
     report->refused = std::move(replaced.refused);
-    if (!options_.joins_phases) return result;
     PhaseOptions phases{.ranks = options_.ranks,
                         .min_distributed_bytes = options_.min_distributed_bytes,
                         .memory_budget = options_.memory_budget,
                         .is_split = options_.is_split,
-                        .constants = model_.constants};
+                        .constants = model_.constants,
+                        .can_run = options_.can_run_in_phases};
     if (options_.mode == FusionMode::kRandom) phases.wants = [this] { return random_.Below(2) == 0; };
     return JoinPhases(result, phases, &report->phased);
   }

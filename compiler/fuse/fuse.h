@@ -47,7 +47,8 @@ struct FuseOptions {
   std::function<Status(const FusedOperator&)> can_run;
   /// False where a device computes: it has kernels for products of dense matrices with more than 8 columns.
   bool fuses_wide_products = true;
-  bool joins_phases = true;  ///< Forms nodes "phased", which run on the processor alone.
+  /// Whether a node may be a member of a node "phased". Empty: all may that the processor runs.
+  std::function<bool(const Graph& graph, NodeId node)> can_run_in_phases;
   /// For each partition the report lists so many of the cheapest plans that were costed, the operators of the
   /// chosen plan, and the cost without redundancy. 0 leaves all of this out, because it takes time.
   size_t reported_plans = 0;

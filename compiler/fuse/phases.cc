@@ -112,6 +112,7 @@ class PhaseJoiner {
     }
     if (IsSplit(id) || (options_.ranks > 1 && placed_[id].spread) || GrowsVariable(node, *op)) return false;
     if (bytes > MostBytes()) return false;
+    if (options_.can_run && !options_.can_run(graph_, id)) return false;
     const double ns = ops::NanosecondsOf(ops::CostOf(node, infos), options_.constants);
     small_[Index(id)] = ns <= kSmallOperator * options_.constants.operator_ns;
     if (is_range) return small_[Index(id)] && node.info.IsMatrix();

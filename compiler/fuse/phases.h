@@ -17,6 +17,7 @@ struct PhaseOptions {
   int64_t memory_budget = 0;          ///< Bytes that one operator may take; 0: no limit.
   std::function<bool(std::string_view variable)> is_split;  ///< As FuseOptions.
   ops::MachineConstants constants;
+  std::function<bool(const Graph& graph, NodeId node)> can_run;  ///< As FuseOptions::can_run_in_phases.
   std::function<bool()> wants;  ///< Has the last word (random plans); empty: yes.
 };
 

@@ -111,7 +111,8 @@ Result<std::string> PlacementText::Of(const Graph& graph) {
       text += fmt::format("{}: on {}", line, name);
       if (device.rates.memory > 0)
         text += fmt::format(" ({}, on the processor {})",
-                            Time(scheduler::DeviceNs(graph, node, device.rates) + device.rates.launch_ns),
+                            Time(scheduler::DeviceNs(graph, node, device.rates) +
+                                 scheduler::LaunchNs(node, device.rates)),
                             Time(host_ns[at]));
       text += "\n";
       residence = ResidenceOf(graph, id, 0, chosen);

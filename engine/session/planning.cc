@@ -7,6 +7,7 @@
 #include "ops/base/machine_constants.h"
 #include "ops/device/opencl/rates.h"
 #include "ops/device/opencl/usable_devices.h"
+#include "ops/device/run/run_phases_on_device.h"
 #include "ops/fused/fused.h"
 #include "scheduler/memory_of_plan.h"
 
@@ -21,8 +22,11 @@ Result<compiler::FuseOptions> FuseOptionsOf(const SessionOptions& session) {
   options.ranks = session.ranks;
   options.min_distributed_bytes = session.min_distributed_bytes;
   options.can_run = ops::CanRunFused;
-  options.joins_phases = session.devices == "cpu";
   options.fuses_wide_products = session.devices == "cpu";
+  if (session.devices != "cpu")
+    options.can_run_in_phases = [](const Graph& graph, NodeId node) {
+      return ops::CanRunInPhases(graph, node).ok();
+    };
   return options;
 }
 

@@ -84,6 +84,8 @@ extern const StagedForm kColumnAggregateParts;
 /// A leaf of colVars and colSds: (count, means, squares), 1 + 2n doubles, of rows without gaps.
 void ColumnMoments(const double* cells, int64_t rows, int64_t n, const simd::Prefetch& prefetch,
                    double* payload);
+/// A leaf of var and sd: (count, mean, squares) of so many cells.
+void CellMoments(const double* cells, int64_t count, const simd::Prefetch& prefetch, double* payload);
 /// A row aggregate of rows [begin, end) of x, to out[begin] and so on.
 void AggregateRows(AggregateKind kind, const Matrix& x, int64_t begin, int64_t end, double* out);
 /// A row aggregate of dense rows of n columns without gaps, at most kColumnChunk, to out[0] and so on.

@@ -85,14 +85,7 @@ bool ReduceLeaf(AggregateKind kind, const Matrix& x, const Area& area, double* p
     simd::FoldFlat(fold, cells, area.Cells(), payload, PrefetchOf(x));
     return true;
   }
-  double lanes[8] = {0, 0, 0, 0, 0, 0, 0, 0}, squares[8] = {0, 0, 0, 0, 0, 0, 0, 0};
-  const double count = static_cast<double>(area.Cells());
-  simd::FoldFlat(simd::Fold::kAdd, cells, area.Cells(), lanes, PrefetchOf(x));
-  const double mean = simd::FoldLanes(simd::Fold::kAdd, lanes) / count;
-  simd::DeviateFlat(cells, area.Cells(), mean, squares);
-  payload[0] = count;
-  payload[1] = mean;
-  payload[2] = simd::FoldLanes(simd::Fold::kAdd, squares);
+  CellMoments(cells, area.Cells(), PrefetchOf(x), payload);
   return true;
 }
 
@@ -226,6 +219,16 @@ Reduction ReductionOf(const KernelContext& context, AggregateKind kind) {
 }
 
 }  // namespace
+
+void CellMoments(const double* cells, int64_t count, const simd::Prefetch& prefetch, double* payload) {
+  double lanes[8] = {0, 0, 0, 0, 0, 0, 0, 0}, squares[8] = {0, 0, 0, 0, 0, 0, 0, 0};
+  simd::FoldFlat(simd::Fold::kAdd, cells, count, lanes, prefetch);
+  const double mean = simd::FoldLanes(simd::Fold::kAdd, lanes) / static_cast<double>(count);
+  simd::DeviateFlat(cells, count, mean, squares);
+  payload[0] = static_cast<double>(count);
+  payload[1] = mean;
+  payload[2] = simd::FoldLanes(simd::Fold::kAdd, squares);
+}
 
 Result<Matrix> NodesOfColumns(const Matrix& x, AggregateKind kind, const Shape& whole, int64_t first_column,
                               const KernelContext& context) {

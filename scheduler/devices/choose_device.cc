@@ -9,6 +9,7 @@
 #include <string>
 
 #include "core/environment/random.h"
+#include "core/programs/phased_operator.h"
 #include "core/values/sizes.h"
 #include "ops/base/operator.h"
 #include "ops/base/split.h"
@@ -122,7 +123,7 @@ class ByCost {
     if (!can_run_.back()) return;
     vertex = division_.Add();
     division_.Connect(division_.host, vertex,
-                      Share(DeviceNs(graph_, node, options_.rates)) + options_.rates.launch_ns);
+                      Share(DeviceNs(graph_, node, options_.rates)) + LaunchNs(node, options_.rates));
     division_.Connect(vertex, division_.device, Share(host_ns_[Index(id)]));
   }
 
@@ -199,7 +200,8 @@ std::vector<bool> EachByCost(const Graph& graph, const std::vector<double>& host
     for (const ValueInfo& result : ResultsOf(node))
       if (result.IsMatrix()) ns += ops::BytesToMove(result) / rates.copy_out * 1e9;
     const bool can_run = CanRun(graph, id);
-    if (can_run) ns = (ns + DeviceNs(graph, node, rates)) / static_cast<double>(ranks) + rates.launch_ns;
+    if (can_run)
+      ns = (ns + DeviceNs(graph, node, rates)) / static_cast<double>(ranks) + LaunchNs(node, rates);
     chosen.push_back(can_run && ns < host_ns[static_cast<size_t>(id)] / static_cast<double>(ranks));
   }
   return chosen;
@@ -210,6 +212,13 @@ std::vector<bool> EachByCost(const Graph& graph, const std::vector<double>& host
 double DeviceNs(const Graph& graph, const Node& node, const ops::DeviceRates& rates) {
   const ops::Cost cost = ops::CostOf(node, InputInfos(graph, node));
   return std::max(cost.bytes / rates.memory, cost.work / rates.fma) * 1e9;
+}
+
+double LaunchNs(const Node& node, const ops::DeviceRates& rates) {
+  if (node.phased == nullptr) return rates.launch_ns;
+  const std::vector<int> phases = PhasesOf(node.phased->body);
+  const auto is_operator = [](int phase) { return phase >= 0; };
+  return rates.launch_ns * static_cast<double>(std::count_if(phases.begin(), phases.end(), is_operator));
 }
 
 std::vector<bool> ChooseDevice(const Graph& graph, const std::vector<double>& host_ns, int32_t ranks,

@@ -18,5 +18,7 @@ std::vector<bool> ChooseDevice(const Graph& graph, const std::vector<double>& ho
 
 /// About how long the device takes for a node, in nanoseconds, its inputs and results in its memory.
 double DeviceNs(const Graph& graph, const Node& node, const ops::DeviceRates& rates);
+/// Of starting its commands: of an operator of phases one after the other.
+double LaunchNs(const Node& node, const ops::DeviceRates& rates);
 
 }  // namespace heddle::scheduler

@@ -179,6 +179,29 @@ TEST(DevicesTest, VariablesStayOnADevice) {
   EXPECT_LT(rows, 3200) << all;
 }
 
+// What a device adds up is read there by the next operator: passes over the same rows are one operator of
+// phases, and its scalars are no copies.
+TEST(DevicesTest, PhasesFollowEachOtherOnADevice) {
+  if (!HasDevice()) GTEST_SKIP() << "this machine has no OpenCL device";
+  const std::string script =
+      "X = rand(rows=3000, cols=10, seed=1); w = colSums(X)\n"
+      "for (i in 1:3) { Y = X / sum(X); Z = (Y - colMeans(Y)) / (sd(Y) + 1)\n"
+      "  X = Z * (1 / sqrt(var(Z))) + w }\n"
+      "print(sum(X)); print(toString(colMins(X)))";
+  const Finished here = Heddle({"run", "-e", script});
+  EXPECT_EQ(here.code, 0) << here.errors;
+  for (const char* const devices : {"opencl:0", "opencl:0/random:1", "opencl:0/random:2"}) {
+    const Finished there = Heddle({"run", "--devices", devices, "-e", script});
+    EXPECT_EQ(there.code, 0) << there.errors;
+    EXPECT_EQ(there.output, here.output) << devices;
+    EXPECT_EQ(there.errors.find("in place of a device"), std::string::npos) << there.errors;
+  }
+  const Finished explained =
+      Heddle({"explain", "--level", "placement", "--devices", "opencl:0", "-e", script});
+  EXPECT_NE(explained.output.find("phased 3000x10: on opencl:0"), std::string::npos) << explained.output;
+  EXPECT_EQ(explained.output.find("no kernel: sd"), std::string::npos) << explained.output;
+}
+
 TEST(DevicesTest, ExplainTellsWhereOperatorsRun) {
   const Finished finished =
       Heddle({"explain", "--level", "placement", "--devices", "opencl:0", "-e",

@@ -65,8 +65,7 @@ class DeviceRunsTest : public testing::Test {
   void MakeRuntime() { runtime_ = Runtime::Create(options_, kernels_, context_, nullptr); }
   DeviceTroubles& troubles() { return Wrapped()->troubles(); }
 
-  // y = exp(X) and z = y * y + X stay there, and rowSums looks at flags; the host joins the leaves of
-  // colSums, and rowcumsum is its own.
+  // y = exp(X) and z = y * y + X stay there, rowSums and colSums look at flags, and rowcumsum is the host's.
   static Graph Body() {
     GraphUnderTest g;
     const ValueInfo like_x = MatrixOf(kRows, kColumns);
@@ -75,7 +74,8 @@ class DeviceRunsTest : public testing::Test {
     const NodeId z = g.Op("+", {g.Op("*", {y, y}, like_x), x}, like_x);
     g.Assign("z", g.Op("rowcumsum", {z}, like_x));
     g.Assign("s", g.Op("rowcumsum", {g.Op("rowSums", {z}, MatrixOf(kRows, 1))}, MatrixOf(kRows, 1)));
-    g.Assign("q", g.Op("colSums", {z}, MatrixOf(1, kColumns)));
+    const ValueInfo row = MatrixOf(1, kColumns);
+    g.Assign("q", g.Op("rowcumsum", {g.Op("colSums", {z}, row)}, row));
     g.Assign("t", g.Op("rowcumsum", {x}, like_x));
     return g.graph;
   }

@@ -10,6 +10,7 @@
 #include "core/values/panels.h"
 #include "ops/base/device_forms.h"
 #include "ops/device/operators/long_rows.h"
+#include "ops/device/operators/join_leaves.h"
 #include "ops/device/operators/product_sources.h"
 #include "ops/product/matmul.h"
 #include "ops/product/transposed_order.h"
@@ -45,7 +46,7 @@ class ProductSteps : public DeviceSteps {
                           std::string(kTreeOfLeaves) + std::string(limits.is_in_local_memory
                                                                        ? kProductInLocalMemory
                                                                        : kProductOfVectors))),
-        leaf_source_(OverCells(product.type, kLeavesOfProducts)) {}
+        node_source_(OverCells(product.type, kNodesOfProducts)) {}
 
   int64_t cells() const { return product_.m * product_.n; }
 
@@ -82,7 +83,8 @@ class ProductSteps : public DeviceSteps {
     AddAllocation(runs * cells() * 8, payloads_);
     AddLaunches(begin, end, run, payloads_, nullptr);
     Add([this, runs, root] {
-      return LaunchOnCells("heddle_join", {runs, cells(), payloads_->memory, root->memory});
+      return JoinLeaves(commands(), {.memory = payloads_->memory, .width = cells()}, /*begin=*/0, runs,
+                        root->memory);
     });
     return root;
   }
@@ -90,9 +92,15 @@ class ProductSteps : public DeviceSteps {
   /// The cells of the result, from the payload of its root.
   void AddRoot(const Place& root, const Place& out) {
     Add([this, root, out] {
-      const int64_t is_symmetric = product_.is_symmetric;
-      return LaunchOnCells("heddle_root", {product_.m, product_.n, is_symmetric,
-                                           std::exchange(root->memory, nullptr), out->memory});
+      const FinishedCells finished = {.kind = FinishedCells::Kind::kProduct,
+                                      .rows = product_.m,
+                                      .columns = product_.n,
+                                      .row_step = product_.n,
+                                      .column_step = 1,
+                                      .is_symmetric = product_.is_symmetric,
+                                      .type = product_.type};
+      return FinishCells(commands(), finished, std::exchange(root->memory, nullptr), out->memory,
+                         /*flags=*/nullptr);
     });
   }
 
@@ -134,7 +142,7 @@ class ProductSteps : public DeviceSteps {
   }
 
   Status LaunchOnCells(const char* name, std::vector<DeviceArgument> arguments) {
-    return commands().Launch(leaf_source_, name, arguments, commands().ShapeOfCells(cells()));
+    return commands().Launch(node_source_, name, arguments, commands().ShapeOfCells(cells()));
   }
 
   // Leaves [begin, end), in runs, to `out` as cells of the result, or, where it is nullptr, to `sums`.
@@ -169,7 +177,7 @@ class ProductSteps : public DeviceSteps {
   const DeviceProduct product_;
   const ProductLimits limits_;
   const ProductTile tile_;
-  const std::string source_, leaf_source_;
+  const std::string source_, node_source_;
   const Place payloads_ = PlaceIn(nullptr);  // Of runs.
   const Place nodes_ = PlaceIn(nullptr);     // Of runs of several leaves: those that wait for others.
 };

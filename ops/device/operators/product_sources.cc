@@ -265,28 +265,9 @@ void heddle_product(const long m, const long n, const long terms, const long hei
 }
 )";
 
-const std::string_view kLeavesOfProducts = R"(
-__kernel void heddle_join(const long leaves, const long cells, __global double* payloads,
-                          __global double* root) {
-  for (long c = (long)get_global_id(0); c < cells; c += (long)get_global_size(0)) {
-    for (long span = 1; span < leaves; span *= 2)
-      for (long leaf = 0; leaf + span < leaves; leaf += 2 * span)
-        payloads[leaf * cells + c] = payloads[leaf * cells + c] + payloads[(leaf + span) * cells + c];
-    root[c] = payloads[c];
-  }
-}
-
+const std::string_view kNodesOfProducts = R"(
 __kernel void heddle_add(const long cells, __global double* a, __global const double* b) {
   for (long c = (long)get_global_id(0); c < cells; c += (long)get_global_size(0)) a[c] = a[c] + b[c];
-}
-
-__kernel void heddle_root(const long rows, const long columns, const long is_symmetric,
-                          __global const double* root, __global CELL* out) {
-  for (long c = (long)get_global_id(0); c < rows * columns; c += (long)get_global_size(0)) {
-    const long i = c / columns, j = c - i * columns;
-    const long from = is_symmetric != 0 && j < i ? j * columns + i : c;
-    out[c] = ROUNDED(root[from] + 0.0);
-  }
 }
 
 __kernel void heddle_pack(const long n, __global const double* root, __global double* packed) {

@@ -40,10 +40,8 @@ inline constexpr ProductTile kTileInLocalMemory = {128, 64, 256, (129 + 64) * 16
 extern const std::string_view kProductOfVectors;
 constexpr ProductTile TileOfVectors(bool is_single) { return {64, is_single ? 32 : 24, 1, 0}; }
 
-/// Of payloads of leaves, `cells` doubles each, one behind the other: heddle_join(leaves, cells, payloads,
-/// root) joins them by the tree, in place, and writes its root; heddle_add(cells, a, b) adds b to a;
-/// heddle_root(rows, columns, is_symmetric, root, out) makes the cells of a result of a root;
-/// heddle_pack(n, root, packed) those of PackTriangles.
-extern const std::string_view kLeavesOfProducts;
+/// Of payloads of nodes: heddle_add(cells, a, b) adds b to a; heddle_pack(n, root, packed) makes the cells of
+/// PackTriangles of an n x n one.
+extern const std::string_view kNodesOfProducts;
 
 }  // namespace heddle::ops

@@ -16,6 +16,8 @@ struct TileLimits {
   /// Work-items of a group: a multiple of 8; or 1, for devices whose compiler vectorizes loops: processors.
   int64_t group_size = 128;
   int64_t busy_tasks = 256;  ///< So many keep the device busy: more may be put together.
+  /// By input: a scalar that is a cell in the memory of the device. Empty: none is.
+  std::vector<bool> scalars_in_memory = {};
 };
 
 /// One launch of a printed program.
@@ -33,19 +35,21 @@ struct PrintedPass {
 ///
 /// Arguments, in this order: rows and tasks (long); for each input of `inputs` its cells and the first of
 /// them that counts (long), or of a CSR one its values, columns and offsets (EntriesOnDevice); for each node
-/// of `scalars` a double; for each result of `results` its cells, or its values where it has the driver's
-/// entries; for each root of the program the payloads of its leaves, one behind the other (LeavesOf); two
-/// ints (flags): the first is set to 1 where a sum of a row is no finite number, the second where such a
-/// result has cells beside the entries that are not 0; the buffers of all work-groups, where
-/// `scratch_doubles` is not 0; `patterns` arrays of doubles, one for each entry of the driver; rows of saved
-/// values, for each of the program's `saved_arrays`; for each input of `checked` an int, not 0 where some of
-/// its cells are infinite or NaN.
+/// of `scalars` a double, or, of those in memory, its cells and the one that counts (long); for each result
+/// of `results` its cells, or its values where it has the driver's entries; for each root of the program the
+/// payloads of its leaves, one behind the other (LeavesOf); two ints (flags): the first is set to 1 where a
+/// sum of a row is no finite number, the second where such a result has cells beside the entries that are not
+/// 0; the buffers of all work-groups, where `scratch_doubles` is not 0; `patterns` arrays of doubles, one for
+/// each entry of the driver; rows of saved values, for each of the program's `saved_arrays`; for each input of
+/// `checked` an int, not 0 where some of its cells are infinite or NaN.
 struct PrintedTiles {
   std::vector<PrintedPass> passes;
   std::string name = "heddle_tiles";
   std::vector<int> inputs;      ///< Positions of the inputs that are matrices.
   std::vector<bool> sparse;     ///< Of `inputs`: read by entries.
   std::vector<NodeId> scalars;  ///< Of the body.
+  /// Scalars of the body that come of those in memory (TileLimits), ascending: not only of `scalars`.
+  std::vector<NodeId> scalars_in_memory;
   std::vector<int> results;     ///< Results with a row for each row of the driver.
   int64_t group_size = 0;
   int64_t scratch_doubles = 0;  ///< Of a work-group; 0: its buffers are in local memory.

@@ -7,6 +7,7 @@
 #include "core/values/panels.h"
 #include "ops/aggregate/wide_sums.h"
 #include "ops/device/print/prelude.h"
+#include "ops/fused/program/body_view.h"
 #include "ops/product/matmul.h"
 #include "ops/simd/product/gemm.h"
 
@@ -111,9 +112,27 @@ void TilePrinter::FindArguments() {
   for (const Step& step : program_.steps)
     if (step.multiplies_zeros) checked.insert(step.right);
   printed_.checked.assign(checked.begin(), checked.end());
+  FindScalarsInMemory();
   for (size_t r = 0; r < program_.fused.roots.size(); ++r) {
     const BodyRole role = program_.roles.nodes[static_cast<size_t>(program_.fused.roots[r])];
     if (role == BodyRole::kRows || role == BodyRole::kFold) printed_.results.push_back(static_cast<int>(r));
+  }
+}
+
+void TilePrinter::FindScalarsInMemory() {
+  const Graph& body = program_.fused.body;
+  std::vector<bool> in_memory(body.nodes.size(), false);
+  for (NodeId id = 0; id < body.size(); ++id) {
+    if (program_.roles.nodes[static_cast<size_t>(id)] != BodyRole::kScalar) continue;
+    bool is_there = false;
+    if (body[id].Is("variable")) {
+      const auto input = static_cast<size_t>(BodyView::InputPosition(body[id]));
+      is_there = input < limits_.scalars_in_memory.size() && limits_.scalars_in_memory[input];
+    }
+    for (const NodeId input : body[id].inputs)
+      is_there |= input != kNoNode && in_memory[static_cast<size_t>(input)];
+    in_memory[static_cast<size_t>(id)] = is_there;
+    if (is_there) printed_.scalars_in_memory.push_back(id);
   }
 }
 
@@ -215,7 +234,16 @@ void TilePrinter::PrintHead() {
     parameters.push_back(fmt::format("__global const {}* restrict in{}", type, input));
     parameters.push_back(fmt::format("const long first{}", input));
   }
-  for (const NodeId scalar : printed_.scalars) parameters.push_back(fmt::format("const double s{}", scalar));
+  std::string from_memory;
+  for (const NodeId scalar : printed_.scalars) {
+    if (!IsInMemory(scalar)) {
+      parameters.push_back(fmt::format("const double s{}", scalar));
+      continue;
+    }
+    parameters.push_back(fmt::format("__global const double* restrict cell{}", scalar));
+    parameters.push_back(fmt::format("const long place{}", scalar));
+    from_memory += fmt::format("  const double s{0} = cell{0}[place{0}];\n", scalar);
+  }
   for (const int result : printed_.results)
     parameters.push_back(fmt::format("__global {}* out{}", TypeName(program_.single), result));
   for (size_t r = 0; r < program_.roots.size(); ++r)
@@ -232,7 +260,7 @@ void TilePrinter::PrintHead() {
   text_ += fmt::format("__kernel __attribute__((reqd_work_group_size({}, 1, 1)))\nvoid {}(",
                        limits_.group_size, printed_.name);
   for (size_t i = 0; i < parameters.size(); ++i) text_ += (i == 0 ? "" : ",\n    ") + parameters[i];
-  text_ += ") {\n";
+  text_ += ") {\n" + from_memory;
   if (!is_alone_) {
     text_ += "  const int item = (int)get_local_id(0);\n";
     text_ += fmt::format("  __local double lanes[{}];\n", limits_.group_size);

@@ -4,6 +4,7 @@
 #include <fmt/core.h>
 
 #include <functional>
+#include <algorithm>
 #include <map>
 #include <string>
 #include <string_view>
@@ -92,6 +93,10 @@ class TilePrinter {
   const ValueInfo& InfoOfInput(int input) const;
   bool IsSingleInput(int input) const;
   void FindArguments();
+  void FindScalarsInMemory();
+  bool IsInMemory(NodeId scalar) const {
+    return std::binary_search(printed_.scalars_in_memory.begin(), printed_.scalars_in_memory.end(), scalar);
+  }
   // Rows of a tile and of a task: all leaves begin at the first row of a tile, and a tile that does not end
   // one has a multiple of eight rows.
   void ChooseRows();
@@ -402,6 +407,7 @@ class TilePrinter {
   }
   // colVars, colSds of the leaf that the tile ends, if it ends one.
   void PrintMoments(size_t r);
+  void PrintMomentsOfCells(size_t r);
   void PrintMultiply(const Step& step);
   void PrintMultiplySingles(const Step& step);
   void PrintRoot(const Step& step);

@@ -14,6 +14,10 @@ void TilePrinter::PrintMoments(size_t r) {
   Line(3, fmt::format("if ((row + n) % {} == 0 || row + n == rows) {{", root.height));
   Line(3, fmt::format("const long begin = row / {0} * {0};", root.height));
   Line(3, "const int size = (int)(row + n - begin);");
+  if (root.of_cells) {
+    PrintMomentsOfCells(r);
+    return Line(3, "}");
+  }
   Line(3, fmt::format("{}{} = (double)size;", IfMine("item == 0"), PayloadOf(r, "0")));
   if (root.n <= kLanes && is_alone_) {
     const auto each_row = [&](const std::string& statement) {
@@ -63,6 +67,53 @@ void TilePrinter::PrintMoments(size_t r) {
     Line(3, "}");
   }
   Line(3, "}");
+}
+
+// CellMoments: of rows [begin, begin + size) as one run of cells.
+void TilePrinter::PrintMomentsOfCells(size_t r) {
+  const TileRoot& root = program_.roots[r];
+  const Cells x{fmt::format("(in{0} + first{0} + begin * {1})", root.input, root.n), 1,
+                IsSingleInput(root.input)};
+  const auto store = [&](int depth) {
+    Line(depth, fmt::format("{} = (double)cells; {} = mean; {} = squares;", PayloadOf(r, "0"),
+                            PayloadOf(r, "1"), PayloadOf(r, "2")));
+  };
+  Line(3, fmt::format("const int cells = size * {};", root.n));
+  if (!is_alone_) {
+    const auto cell = [&](const Loader& load, const std::string& absent) {
+      return load.Column(x, "0", absent);
+    };
+    return PrintDeviations("1", "cells", cell, [&] { store(5); });
+  }
+  const std::string eight = fmt::format("vload8(0, &{})", x.At("c", "0"));
+  const std::string eights = x.single ? fmt::format("convert_double8({})", eight) : eight;
+  // `deviation`: of cells from their mean, else the cells.
+  const auto each_cell = [&](std::string_view sums, bool deviation) {
+    const auto term = [&](std::string_view type) {
+      return deviation ? fmt::format("const {} d = x - mean;", type) : "";
+    };
+    const char* const added = deviation ? "d * d" : "x";
+    Line(4, fmt::format("double8 eight_{} = (double8)(0.0);", sums));
+    Line(4, "for (c = 0; c + 8 <= cells; c += 8) {");
+    Line(5, fmt::format("const double8 x = {}; {}", eights, term("double8")));
+    Line(5, fmt::format("eight_{0} = eight_{0} + {1};", sums, added));
+    Line(4, "}");
+    Line(4, fmt::format("double {0}[8]; vstore8(eight_{0}, 0, {0});", sums));
+    Line(4, "for (int lane = 0; c + lane < cells; ++lane) {");
+    Line(5, fmt::format("const double x = {}; {}", x.Load("c + lane", "0"), term("double")));
+    Line(5, fmt::format("{0}[lane] = {0}[lane] + {1};", sums, added));
+    Line(4, "}");
+  };
+  const auto joined = [](std::string_view lanes) {
+    return fmt::format("(({0}[0] + {0}[4]) + ({0}[2] + {0}[6])) + (({0}[1] + {0}[5]) + ({0}[3] + {0}[7]))",
+                       lanes);
+  };
+  Line(4, "int c;");
+  each_cell("acc", false);
+  Line(4, fmt::format("const double mean = ({}) / (double)cells;", joined("acc")));
+  each_cell("squared", true);
+  Line(4, fmt::format("const double squares = {};", joined("squared")));
+  store(4);
 }
 
 void TilePrinter::PrintAddSingles(const Step& step) {

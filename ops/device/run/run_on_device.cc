@@ -8,22 +8,24 @@
 #include <vector>
 
 #include "core/programs/fused_operator.h"
+#include "core/programs/phased_operator.h"
 #include "core/programs/text_format.h"
 #include "core/values/panels.h"
 #include "ops/aggregate/aggregate.h"
 #include "ops/base/operator.h"
 #include "ops/device/device_matrix.h"
 #include "ops/device/print/print_tiles.h"
+#include "ops/device/run/run_phases_on_device.h"
 #include "ops/device/run/step_queue.h"
 #include "ops/fused/fused.h"
+#include "ops/fused/program/body_view.h"
 #include "ops/product/matmul.h"
 
 namespace heddle::ops {
-namespace {
 
-// Whether the device computes the node by kernels of its operator's own: all matrices are dense, with cells
-// of one type. Products with few columns and aggregates are tile programs, but for some of long rows.
-bool HasKernels(const Node& node, std::span<const ValueInfo> inputs) {
+// All matrices are dense, with cells of one type. Products with few columns and aggregates are tile programs,
+// but for some of long rows.
+bool HasKernelsOfItsOwn(const Node& node, std::span<const ValueInfo> inputs) {
   const Operator* const op = node.fused != nullptr ? nullptr : FindOperator(node.op);
   if (op == nullptr || op->run_on_device == nullptr || inputs.empty() || !inputs[0].IsMatrix()) return false;
   if (!node.info.IsMatrix() || node.info.format != Format::kDense) return false;
@@ -38,6 +40,8 @@ bool HasKernels(const Node& node, std::span<const ValueInfo> inputs) {
     return input.IsMatrix() && input.format == Format::kDense && input.element_type == inputs[0].element_type;
   });
 }
+
+namespace {
 
 // A call by kernels of its operator. What the host reads has its cells when the commands are done.
 class QueuedKernels : public QueuedCall {
@@ -63,13 +67,20 @@ Result<FusedOperator> BodyOf(const Node& node, std::span<const ValueInfo> inputs
   FusedOperator fused{.kind = FusionTemplate::kRow};
   Node inner = node;
   inner.after.clear();
+  // Where several ranks share rows, one row is a vector that all of them read; here it is rows, too.
+  const bool is_one_row = FindOperator(node.op)->fusion.use == RowUse::kCells && node.info.IsMatrix() &&
+                          node.info.shape.rows == 1;
+  const auto reads_rows = [&](size_t i) {
+    return InputUseOf(node, inputs, static_cast<int>(i)) == InputUse::kRows ||
+           (is_one_row && inputs[i].shape == node.info.shape);
+  };
   int64_t most_cells = -1;
   for (size_t i = 0; i < inputs.size(); ++i) {
     if (node.inputs[i] == kNoNode) continue;
     Node variable{.op = "variable", .info = inputs[i]};
     variable.SetAttribute("name", Scalar(std::to_string(i)));
     inner.inputs[i] = fused.body.Add(std::move(variable));
-    if (!inputs[i].IsMatrix() || InputUseOf(node, inputs, static_cast<int>(i)) != InputUse::kRows) continue;
+    if (!inputs[i].IsMatrix() || !reads_rows(i)) continue;
     const bool has_entries = node.info.format == Format::kSparse && inputs[i].format == Format::kSparse;
     const int64_t cells = inputs[i].shape.Cells();
     const bool is_better = cells == most_cells && has_entries &&
@@ -79,9 +90,9 @@ Result<FusedOperator> BodyOf(const Node& node, std::span<const ValueInfo> inputs
     fused.driver = static_cast<int>(i);
   }
   if (most_cells < 0) return Unimplemented("on a device: {}, which reads no rows of a matrix", node.op);
-  // Variances of columns are made of whole leaves, as stitches have them.
+  // Variances are made of whole leaves, as stitches have them.
   if (const Aggregate* const aggregate = FindAggregate(node.op);
-      aggregate != nullptr && aggregate->scope == AggregateScope::kColumn && IsSpread(aggregate->kind))
+      aggregate != nullptr && aggregate->scope != AggregateScope::kRow && IsSpread(aggregate->kind))
     fused.kind = FusionTemplate::kStitch;
   fused.roots = {fused.body.Add(std::move(inner))};
   return fused;
@@ -90,7 +101,7 @@ Result<FusedOperator> BodyOf(const Node& node, std::span<const ValueInfo> inputs
 Result<TileProgram> ProgramOf(const Node& node, std::span<const ValueInfo> inputs) {
   if (node.fused == nullptr) {
     const Operator* const op = FindOperator(node.op);
-    if (op == nullptr || op->effect || op->fusion.use == RowUse::kNone)
+    if (op == nullptr || op->effect || (op->fusion.use == RowUse::kNone && op->aggregate == nullptr))
       return Unimplemented("on a device: {}", node.op);
   }
   HEDDLE_ASSIGN_OR_RETURN(FusedOperator fused, BodyOf(node, inputs));
@@ -100,6 +111,7 @@ Result<TileProgram> ProgramOf(const Node& node, std::span<const ValueInfo> input
 // What its program depends on.
 std::string KeyOf(const Node& node, std::span<const ValueInfo> inputs) {
   if (node.fused != nullptr) return node.fused->ToText();
+  if (node.phased != nullptr) return node.phased->ToText();
   std::string text = node.op;
   for (size_t i = 0; i < inputs.size(); ++i) {
     text += node.inputs[i] == kNoNode ? " none " : " ";
@@ -117,7 +129,13 @@ struct KnownOperator {
 };
 
 KnownOperator Examine(const Node& node, std::span<const ValueInfo> inputs) {
-  if (HasKernels(node, inputs)) return {};
+  if (node.phased != nullptr) {
+    KnownOperator known;
+    for (NodeId id = 0; id < node.phased->body.size() && known.can_run.ok(); ++id)
+      known.can_run = CanRunInPhases(node.phased->body, id);
+    return known;
+  }
+  if (HasKernelsOfItsOwn(node, inputs)) return {};
   // What computes it, and so where its result is, depends on them.
   if (KindOf(node) == OperatorKind::kProduct && inputs[1].shape.columns == kUnknown)
     return {Unimplemented("on a device: a product whose columns are not known yet"), {}};
@@ -145,7 +163,8 @@ std::shared_ptr<const KnownOperator> Known(const Node& node, std::span<const Val
 }  // namespace
 
 bool StaysOnDevice(const Node& node, std::span<const ValueInfo> inputs, size_t i) {
-  if (HasKernels(node, inputs)) return true;
+  if (node.phased != nullptr) return node.results[i].IsMatrix();  // As of each member (CanRunInPhases).
+  if (HasKernelsOfItsOwn(node, inputs)) return true;
   const Operator* const op = FindOperator(node.op);
   if (op == nullptr || op->row_rule == nullptr) return false;
   const auto is_kept = [&] {
@@ -153,9 +172,13 @@ bool StaysOnDevice(const Node& node, std::span<const ValueInfo> inputs, size_t i
     const std::vector<bool>& patterned = Known(node, inputs)->patterned;
     return i < patterned.size() && patterned[i];
   };
+  const auto is_finished = [&] {
+    return ResultsOf(node)[i].IsMatrix() && ResultsOf(node)[i].format == Format::kDense;
+  };
   switch (op->row_rule(node, inputs)) {
     case RowRule::kRowWise: return is_kept();
-    case RowRule::kMixed: return !op->reduces(node, i) && is_kept();
+    case RowRule::kMixed: return op->reduces(node, i) ? is_finished() : is_kept();
+    case RowRule::kReduce: return is_finished();
     default: return false;
   }
 }
@@ -174,7 +197,13 @@ Status DeviceOperators::CanRun(const Node& node, std::span<const ValueInfo> inpu
 }
 
 Result<std::shared_ptr<const DeviceTiles>> DeviceOperators::TilesOf(const KernelCall& call) {
-  const std::string key = KeyOf(call.node, call.input_infos);
+  std::string key = KeyOf(call.node, call.input_infos);
+  std::vector<bool> scalars_there;  // By input: a scalar that is on the device.
+  for (size_t i = 0; i < call.inputs.size(); ++i) {
+    const bool is_scalar = call.input_infos[i].IsScalar();
+    scalars_there.push_back(is_scalar && call.inputs[i] != nullptr && call.inputs[i]->IsMatrix());
+    if (scalars_there.back()) key += fmt::format(" there {}", i);
+  }
   std::shared_ptr<Program> program;
   {
     const std::lock_guard lock(mutex_);
@@ -186,7 +215,8 @@ Result<std::shared_ptr<const DeviceTiles>> DeviceOperators::TilesOf(const Kernel
   }
   const auto make = [&]() -> Result<std::shared_ptr<const DeviceTiles>> {
     HEDDLE_ASSIGN_OR_RETURN(TileProgram lowered, ProgramOf(call.node, call.input_infos));
-    return DeviceTiles::Make(std::make_shared<const TileProgram>(std::move(lowered)), device_, group_size_);
+    return DeviceTiles::Make(std::make_shared<const TileProgram>(std::move(lowered)), device_, group_size_,
+                             scalars_there);
   };
   std::call_once(program->is_made, [&] { program->tiles = make(); });
   return program->tiles;
@@ -216,13 +246,37 @@ Result<std::unique_ptr<QueuedCall>> DeviceOperators::QueueKernels(const KernelCa
       std::make_unique<QueuedKernels>(std::move(steps), !results[0].matrix().IsOnDevice()));
 }
 
+Result<std::unique_ptr<QueuedCall>> DeviceOperators::QueueTiles(const KernelCall& call, DeviceQueue& queue,
+                                                                std::span<Value> results,
+                                                                ScalarResults scalars) {
+  HEDDLE_ASSIGN_OR_RETURN(const std::shared_ptr<const DeviceTiles> tiles, TilesOf(call));
+  const Graph& body = tiles->body();
+  std::map<NodeId, Value> there;
+  const auto value_of = [&](NodeId id) -> const Value* {
+    if (const auto found = there.find(id); found != there.end()) return &found->second;
+    if (body[id].Is("literal"))
+      return &there.emplace(id, Value(*body[id].FindAttribute("value"))).first->second;
+    if (body[id].Is("variable")) return call.inputs[static_cast<size_t>(BodyView::InputPosition(body[id]))];
+    return nullptr;
+  };
+  for (const NodeId id : tiles->printed().scalars_in_memory) {
+    if (body[id].Is("variable")) {
+      there[id] = *value_of(id);
+      continue;
+    }
+    HEDDLE_ASSIGN_OR_RETURN(Matrix cell, QueueCells(*this, body, id, value_of, call.context, queue));
+    there[id] = Value(std::move(cell));
+  }
+  return tiles->Queue(call, queue, results, there, scalars == ScalarResults::kOnDevice);
+}
+
 Result<std::unique_ptr<QueuedCall>> DeviceOperators::Queue(const KernelCall& call, DeviceQueue& queue,
-                                                           std::span<Value> results) {
+                                                           std::span<Value> results, ScalarResults scalars) {
+  if (call.node.phased != nullptr) return QueuePhases(*this, call, queue, results);
   if (call.phase != Phase::kWhole && call.phase != Phase::kPartial)
     return Unimplemented("on a device: the phase {} of {}", Name(call.phase), call.node.op);
-  if (HasKernels(call.node, call.input_infos)) return QueueKernels(call, queue, results);
-  HEDDLE_ASSIGN_OR_RETURN(const std::shared_ptr<const DeviceTiles> tiles, TilesOf(call));
-  return tiles->Queue(call, queue, results);
+  if (HasKernelsOfItsOwn(call.node, call.input_infos)) return QueueKernels(call, queue, results);
+  return QueueTiles(call, queue, results, scalars);
 }
 
 Status DeviceOperators::Run(const KernelCall& call, DeviceQueue& queue, std::span<Value> results) {

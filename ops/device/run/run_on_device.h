@@ -13,11 +13,17 @@
 
 namespace heddle::ops {
 
-/// Whether result `i` of an operator that runs on a device is in its memory: that of an operator with kernels
-/// of its own (Operator::run_on_device), and of a tile program what has a row for each row that it walks; a
-/// CSR result of those if it has the entries of the driver. Other reductions, and parts of all, are finished
-/// by the host.
+/// Whether result `i` of an operator that runs on a device is in its memory: a matrix. Scalars, and the nodes
+/// of which the parts of a reduction consist (Phase::kPartial), are the host's.
 bool StaysOnDevice(const Node& node, std::span<const ValueInfo> inputs, size_t i);
+
+/// Whether the device computes the node by kernels of its operator's own (Operator::run_on_device); else by
+/// those of a tile program.
+bool HasKernelsOfItsOwn(const Node& node, std::span<const ValueInfo> inputs);
+
+/// Where the scalars are that a call makes: as such in the memory of the host, or in that of the device, as
+/// matrices of one cell.
+enum class ScalarResults : uint8_t { kOnHost, kOnDevice };
 
 /// The operators of a process on one device: those with kernels of their own, fused ones, and other single
 /// ones as bodies of one operator. Keeps what it has compiled. Thread-safe.
@@ -37,8 +43,12 @@ class DeviceOperators {
   /// that StaysOnDevice names are in the memory of the device afterwards. kUnimplemented, with the reason,
   /// for a call that it leaves to the host; kResourceExhausted and kUnavailable as of the device; kCancelled
   /// between the launches of a product that takes several.
+  ///
+  /// A scalar among the inputs may be on the device, as a matrix of one cell, where it counts as a cell
+  /// (CanRunInPhases).
   Result<std::unique_ptr<QueuedCall>> Queue(const KernelCall& call, DeviceQueue& queue,
-                                            std::span<Value> results);
+                                            std::span<Value> results,
+                                            ScalarResults scalars = ScalarResults::kOnHost);
   /// The same, all of it. Waits for the device.
   Status Run(const KernelCall& call, DeviceQueue& queue, std::span<Value> results);
 
@@ -57,6 +67,8 @@ class DeviceOperators {
     Result<std::shared_ptr<const DeviceTiles>> tiles = Internal("a program that nobody has made");
   };
   Result<std::shared_ptr<const DeviceTiles>> TilesOf(const KernelCall& call);
+  Result<std::unique_ptr<QueuedCall>> QueueTiles(const KernelCall& call, DeviceQueue& queue,
+                                                 std::span<Value> results, ScalarResults scalars);
 
   static constexpr size_t kMostPrograms = 1024;
 

@@ -8,10 +8,11 @@
 #include <vector>
 
 #include "core/values/panels.h"
-#include "ops/aggregate/wide_sums.h"
 #include "ops/device/device_matrix.h"
 #include "ops/device/operators/find_infinite.h"
 #include "ops/device/operators/spread_entries.h"
+#include "ops/device/operators/join_leaves.h"
+#include "ops/fused/run/body_rows.h"
 #include "ops/fused/run/body_scalars.h"
 #include "ops/fused/run/run_long_rows.h"
 #include "ops/fused/run/run_tiles.h"
@@ -25,15 +26,12 @@ constexpr int64_t kGroupSize = 128;
 // Buffers of a work-item that is alone: they stay in the first-level cache.
 constexpr int64_t kBytesAlone = 32 << 10;
 
-// Sums of so small numbers are finite however many ranks join theirs; others the host looks at.
-constexpr double kFarFromOverflow = 0x1p960;
-
 bool AreFarFromOverflow(const double* numbers, int64_t count) {
   return std::all_of(numbers, numbers + count, [](double x) { return std::fabs(x) < kFarFromOverflow; });
 }
 
-// Payloads of so many cells are joined in less time than another thread needs to wake up.
-constexpr int64_t kFewPayloadCells = 4096;
+// So many cells of nodes are finished in less time than another thread needs to wake up.
+constexpr int64_t kFewCells = 4096;
 
 bool IsSparseThere(const Matrix& matrix) { return matrix.IsOnDevice() && CellsOf(matrix).IsSparse(); }
 
@@ -49,13 +47,54 @@ TileLimits LimitsOf(const DeviceDescription& description, int64_t group_size) {
           .busy_tasks = 2 * description.compute_units};
 }
 
+// What the "finish" of the root's operator makes of a payload.
+FinishedCells FinishedOf(const TileProgram& program, const TileRoot& root) {
+  const ValueInfo& info = program.fused.body[root.node].info;
+  FinishedCells cells;
+  if (info.IsMatrix()) {
+    cells.rows = info.shape.rows;
+    cells.columns = info.shape.columns;
+    cells.type = info.element_type;
+  }
+  const auto rows = static_cast<double>(program.roles.rows);
+  cells.count = SumsAllCells(root) ? rows * static_cast<double>(root.n) : rows;
+  if (root.aggregate == AggregateKind::kMean) cells.kind = FinishedCells::Kind::kMean;
+  cells.join = root.join;
+  cells.column_step = 1;
+  switch (root.kind) {
+    case TileRoot::Kind::kFull: cells.lane_step = 1; break;
+    case TileRoot::Kind::kColumns:
+      if (root.n <= kFewColumns) cells.lane_step = root.n;
+      break;
+    case TileRoot::Kind::kMoments:
+      cells.first = root.of_cells ? 2 : 1 + root.n;
+      cells.kind = root.aggregate == AggregateKind::kVariance ? FinishedCells::Kind::kVariance
+                                                              : FinishedCells::Kind::kDeviation;
+      break;
+    case TileRoot::Kind::kVectors:
+      cells.kind = FinishedCells::Kind::kProduct;
+      cells.row_step = 1;
+      cells.column_step = root.padded;
+      break;
+    case TileRoot::Kind::kLanes: cells.lane_step = root.n * root.k; [[fallthrough]];
+    case TileRoot::Kind::kProduct:
+      cells.kind = FinishedCells::Kind::kProduct;
+      cells.row_step = root.k;
+      cells.is_symmetric = root.symmetric;
+      break;
+  }
+  return cells;
+}
+
 }  // namespace
 
 Result<std::shared_ptr<const DeviceTiles>> DeviceTiles::Make(std::shared_ptr<const TileProgram> program,
-                                                             ComputeDevice& device, int64_t group_size) {
-  const TileLimits limits = LimitsOf(device.description(), group_size);
+                                                             ComputeDevice& device, int64_t group_size,
+                                                             std::vector<bool> scalars_in_memory) {
+  TileLimits limits = LimitsOf(device.description(), group_size);
   if (limits.group_size != 1 && limits.group_size < 8)
     return Unimplemented("a device whose work-groups have fewer than 8 work-items");
+  limits.scalars_in_memory = std::move(scalars_in_memory);
   HEDDLE_ASSIGN_OR_RETURN(PrintedTiles printed, PrintTiles(*program, limits));
   std::vector<std::shared_ptr<DeviceKernel>> kernels;
   for (const PrintedPass& pass : printed.passes) {
@@ -67,7 +106,9 @@ Result<std::shared_ptr<const DeviceTiles>> DeviceTiles::Make(std::shared_ptr<con
 
 struct DeviceTiles::Readings {
   int32_t flags[2] = {0, 0};
-  std::vector<Matrix> leaves;
+  bool has_flags = false;
+  bool keeps_scalars = false;
+  std::vector<std::optional<Matrix>> nodes;           // By root; nullopt: its result stays on the device.
   std::vector<std::shared_ptr<DeviceMemory>> memory;  // What is read from, until it has been.
 };
 
@@ -77,37 +118,42 @@ class DeviceTiles::QueuedTiles : public QueuedCall {
               std::shared_ptr<Readings> readings)
       : tiles_(std::move(tiles)), call_(call), readings_(std::move(readings)) {}
 
-  bool HasRest() const override {
-    const std::vector<Matrix>& leaves = readings_->leaves;
-    return tiles_->printed_.sets_flags ||
-           std::any_of(leaves.begin(), leaves.end(), [](const Matrix& x) { return x.cells() > 0; });
-  }
-  bool IsLong() const override {
-    int64_t cells = 0;
-    for (const Matrix& leaves : readings_->leaves) cells += leaves.cells();
-    return cells > kFewPayloadCells;
-  }
+  bool HasRest() const override { return readings_->has_flags || CellsOfNodes() >= 0; }
+  bool IsLong() const override { return CellsOfNodes() > kFewCells; }
   Status Finish(std::span<Value> results) override {
     if (readings_->flags[0] != 0) return Unimplemented("a sum is infinite or NaN");
     if (readings_->flags[1] != 0) return Unimplemented("cells that are not zero beside a result's entries");
-    for (size_t r = 0; r < readings_->leaves.size(); ++r) {
-      const Matrix& leaves = readings_->leaves[r];
-      if (AddsUp(tiles_->program_->roots[r].aggregate) && !AreFarFromOverflow(leaves.data(), leaves.cells()))
-        return Unimplemented("a sum is infinite or NaN");
+    for (size_t r = 0; r < readings_->nodes.size(); ++r) {
+      const std::optional<Matrix>& nodes = readings_->nodes[r];
+      if (!nodes || !MayNeedWideSums(*tiles_->program_, tiles_->program_->roots[r])) continue;
+      for (int64_t i = 0; i < nodes->rows(); ++i)  // Behind the index and the level of the node.
+        if (!AreFarFromOverflow(nodes->data() + i * nodes->columns() + 2, nodes->columns() - 2))
+          return Unimplemented("a sum is infinite or NaN");
     }
-    return tiles_->FinishRoots(call_, readings_->leaves, results);
+    return tiles_->FinishRoots(call_, &readings_->nodes, results);
   }
 
  private:
+  // Of those that are read; -1: none are.
+  int64_t CellsOfNodes() const {
+    int64_t cells = -1;
+    for (const std::optional<Matrix>& nodes : readings_->nodes)
+      if (nodes) cells = std::max<int64_t>(cells, 0) + nodes->cells();
+    return cells;
+  }
+
   const std::shared_ptr<const DeviceTiles> tiles_;
   const KernelCall call_;
   const std::shared_ptr<Readings> readings_;
 };
 
 Result<std::unique_ptr<QueuedCall>> DeviceTiles::Queue(const KernelCall& call, DeviceQueue& queue,
-                                                       std::span<Value> results) const {
+                                                       std::span<Value> results,
+                                                       const std::map<NodeId, Value>& scalars,
+                                                       bool keeps_scalars) const {
   auto readings = std::make_shared<Readings>();
-  if (const Status status = QueueReadings(call, queue, results, readings); !status.ok()) {
+  readings->keeps_scalars = keeps_scalars;
+  if (const Status status = QueueReadings(call, queue, results, scalars, readings.get()); !status.ok()) {
     // What is queued already may write there.
     if (!queue.WhenDone([readings](const Status&) {}).ok()) static_cast<void>(queue.Finish());
     return status;
@@ -116,10 +162,39 @@ Result<std::unique_ptr<QueuedCall>> DeviceTiles::Queue(const KernelCall& call, D
       std::make_unique<QueuedTiles>(shared_from_this(), call, std::move(readings)));
 }
 
+bool DeviceTiles::Stays(const KernelCall& call, const TileRoot& root, const Readings& readings) const {
+  const ValueInfo& info = program_->fused.body[root.node].info;
+  if (call.phase != Phase::kWhole) return false;
+  return info.IsMatrix() ? info.format == Format::kDense : readings.keeps_scalars;
+}
+
+Status DeviceTiles::AddScalars(const KernelCall& call, const std::map<NodeId, Value>& scalars,
+                               std::vector<DeviceArgument>* arguments) const {
+  // What comes of those in memory is computed there; a number stands for them here.
+  static const auto* const number = new Value(Scalar(1.0));
+  std::vector<const Value*> inputs(call.inputs.begin(), call.inputs.end());
+  for (size_t i = 0; i < inputs.size(); ++i)
+    if (call.input_infos[i].IsScalar() && inputs[i] != nullptr && inputs[i]->IsMatrix()) inputs[i] = number;
+  KernelCall of_host = call;
+  of_host.inputs = inputs;
+  BodyScalars numbers(*program_);
+  HEDDLE_RETURN_IF_ERROR(numbers.Evaluate(of_host));
+  for (const NodeId scalar : printed_.scalars) {
+    const auto found = scalars.find(scalar);
+    if (found == scalars.end() || !found->second.IsMatrix()) {
+      arguments->emplace_back(numbers[static_cast<size_t>(scalar)]);
+      continue;
+    }
+    PlaceOnDevice place = PlaceOf(found->second.matrix());
+    arguments->emplace_back(std::move(place.memory));
+    arguments->emplace_back(place.first_cell);
+  }
+  return OkStatus();
+}
+
 Status DeviceTiles::QueueReadings(const KernelCall& call, DeviceQueue& queue, std::span<Value> results,
-                                  const std::shared_ptr<Readings>& readings) const {
+                                  const std::map<NodeId, Value>& scalars, Readings* readings) const {
   const TileProgram& program = *program_;
-  std::vector<Matrix>& leaves = readings->leaves;
   const int64_t rows = call.inputs[static_cast<size_t>(program.fused.driver)]->matrix().rows();
   std::vector<int64_t> tasks;  // Of each pass.
   for (const PrintedPass& pass : printed_.passes)
@@ -146,9 +221,7 @@ Status DeviceTiles::QueueReadings(const KernelCall& call, DeviceQueue& queue, st
       continue;
     HEDDLE_ASSIGN_OR_RETURN(infinite.emplace_back(), FindInfinite(there, device_, queue));
   }
-  BodyScalars scalars(program);
-  HEDDLE_RETURN_IF_ERROR(scalars.Evaluate(call));
-  for (const NodeId scalar : printed_.scalars) arguments.emplace_back(scalars[static_cast<size_t>(scalar)]);
+  HEDDLE_RETURN_IF_ERROR(AddScalars(call, scalars, &arguments));
   for (const int result : printed_.results) {
     const ValueInfo& info = program.fused.body[program.fused.roots[static_cast<size_t>(result)]].info;
     const ElementType type = program.single ? ElementType::kFloat32 : ElementType::kFloat64;
@@ -163,16 +236,21 @@ Status DeviceTiles::QueueReadings(const KernelCall& call, DeviceQueue& queue, st
     arguments.emplace_back(cells->memory());
     results[static_cast<size_t>(result)] = Matrix::OfDeviceCells(cells);
   }
-  std::vector<std::shared_ptr<DeviceMemory>>& payloads = readings->memory;
+  std::vector<std::shared_ptr<DeviceMemory>> payloads;
+  readings->has_flags = printed_.sets_flags;
   for (const TileRoot& root : program.roots) {
     // The device alone reads the payloads of row aggregates.
-    const int64_t count = LeavesOf(program, root, rows);
-    HEDDLE_ASSIGN_OR_RETURN(leaves.emplace_back(), Matrix::Dense(root.of_rows ? 0 : count, root.width));
-    HEDDLE_ASSIGN_OR_RETURN(payloads.emplace_back(), device_.Allocate(count * root.width * 8));
+    const bool stays = !root.of_rows && Stays(call, root, *readings);
+    if (rows == 0 && stays) return Unimplemented("on a device: reductions of no rows");
+    HEDDLE_ASSIGN_OR_RETURN(payloads.emplace_back(),
+                            device_.Allocate(LeavesOf(program, root, rows) * root.width * 8));
     arguments.emplace_back(payloads.back());
+    readings->has_flags |= stays && MayNeedWideSums(program, root);
+    arguments.emplace_back(payloads.back());
+    readings->has_flags |= Stays(call, root, *readings) && MayNeedWideSums(program, root);
   }
   std::shared_ptr<DeviceMemory> flags;  // Where nobody sets them the kernel has an address of nothing.
-  if (printed_.sets_flags) {
+  if (readings->has_flags) {
     HEDDLE_ASSIGN_OR_RETURN(flags, device_.Allocate(sizeof(kNoFlags)));
     readings->memory.push_back(flags);
     HEDDLE_RETURN_IF_ERROR(queue.Write(kNoFlags, sizeof(kNoFlags), *flags, 0));
@@ -204,73 +282,97 @@ Status DeviceTiles::QueueReadings(const KernelCall& call, DeviceQueue& queue, st
         queue.Launch(kernels_[p], arguments,
                      {.groups = groups_of(tasks[p]), .group_size = printed_.group_size}));
   }
-  for (size_t r = 0; r < leaves.size(); ++r)
-    if (leaves[r].cells() > 0)
-      HEDDLE_RETURN_IF_ERROR(queue.Read(*payloads[r], 0, leaves[r].cells() * 8, leaves[r].mutable_data()));
-  if (printed_.sets_flags)
+  for (size_t r = 0; r < payloads.size(); ++r)
+    HEDDLE_RETURN_IF_ERROR(QueueRoot(call, queue, r, payloads[r], flags, results, readings));
+  if (readings->has_flags)
     HEDDLE_RETURN_IF_ERROR(queue.Read(*flags, 0, sizeof(readings->flags), readings->flags));
   return OkStatus();
 }
 
-// This rank's nodes of reductions that have one tree: the payloads of `roots`, one behind the other.
-// kUnimplemented where sums are to be added again in a wider range, or may be when others join theirs.
-Result<Matrix> DeviceTiles::NodesOf(const Reduction& reduction, int64_t first_leaf, int64_t leaf_count,
-                                    const std::vector<Matrix>& leaves, std::span<const size_t> roots) const {
-  HEDDLE_ASSIGN_OR_RETURN(
-      Matrix nodes,
-      ReduceLeaves(reduction, first_leaf, first_leaf + leaf_count, [&](int64_t leaf, double* payload) {
-        for (const size_t r : roots) {
-          const TileRoot& root = program_->roots[r];
-          const int64_t offset = roots.size() == 1 ? 0 : root.offset;
-          std::memcpy(payload + offset, leaves[r].data() + (leaf - first_leaf) * root.width,
-                      static_cast<size_t>(root.width) * sizeof(double));
-        }
-        return true;
-      }));
-  for (const size_t r : roots) {
-    const TileRoot& root = program_->roots[r];
-    if (!AddsUp(root.aggregate)) continue;
-    for (int64_t i = 0; i < nodes.rows(); ++i) {
-      // Behind the index and the level of the node.
-      const double* const payload = nodes.data() + i * nodes.columns() + 2;
-      if (!AreFarFromOverflow(payload + (roots.size() == 1 ? 0 : root.offset), root.width))
-        return Unimplemented("a sum is infinite or NaN");
-    }
+// The tree of a reduction, and its result where that stays there; else its nodes are read.
+Status DeviceTiles::QueueRoot(const KernelCall& call, DeviceQueue& queue, size_t r,
+                              const std::shared_ptr<DeviceMemory>& payloads,
+                              const std::shared_ptr<DeviceMemory>& flags, std::span<Value> results,
+                              Readings* readings) const {
+  const TileProgram& program = *program_;
+  const TileRoot& root = program.roots[r];
+  std::optional<Matrix>& list = readings->nodes.emplace_back();
+  if (root.of_rows) return OkStatus();
+  const int64_t rows = call.inputs[static_cast<size_t>(program.fused.driver)]->matrix().rows();
+  const int64_t leaves = LeavesOf(program, root, rows), columns = root.of_cells ? root.n : 1;
+  const DevicePayloads joined = {.memory = payloads,
+                                 .width = root.width,
+                                 .join = root.join,
+                                 .of_leaf = root.height * columns,
+                                 .of_all = rows * columns};
+  DeviceCommands commands(device_, queue, call.context.cancelled);
+  if (Stays(call, root, *readings)) {
+    const FinishedCells finished = FinishedOf(program, root);
+    HEDDLE_RETURN_IF_ERROR(JoinLeaves(commands, joined, 0, leaves));
+    HEDDLE_ASSIGN_OR_RETURN(const std::shared_ptr<const CellsOnDevice> cells,
+                            MakeOnDevice(device_, {finished.rows, finished.columns}, finished.type));
+    results[static_cast<size_t>(root.result)] = Matrix::OfDeviceCells(cells);
+    return FinishCells(commands, finished, payloads, cells->memory(),
+                       MayNeedWideSums(program, root) ? flags : nullptr);
   }
-  return nodes;
+  readings->memory.push_back(payloads);
+  const int64_t first_leaf = call.phase == Phase::kPartial ? LeavesOf(program, root, call.row_begin) : 0;
+  std::vector<TreeNode> nodes;
+  if (call.phase == Phase::kPartial)
+    nodes = CoveringNodes(first_leaf, first_leaf + leaves);
+  else if (leaves > 0)
+    nodes = {{.index = 0, .level = CommonLevel(0, leaves - 1)}};
+  HEDDLE_ASSIGN_OR_RETURN(list, Matrix::Dense(static_cast<int64_t>(nodes.size()), 2 + root.width));
+  for (size_t i = 0; i < nodes.size(); ++i) {
+    const int64_t begin = nodes[i].FirstLeaf() - first_leaf;
+    HEDDLE_RETURN_IF_ERROR(
+        JoinLeaves(commands, joined, begin, std::min(leaves, begin + (int64_t{1} << nodes[i].level))));
+    double* const row = list->mutable_data() + static_cast<int64_t>(i) * list->columns();
+    row[0] = static_cast<double>(nodes[i].index);
+    row[1] = nodes[i].level;
+    HEDDLE_RETURN_IF_ERROR(queue.Read(*payloads, begin * root.width * 8, root.width * 8, row + 2));
+  }
+  return OkStatus();
 }
 
-Status DeviceTiles::FinishRoots(const KernelCall& call, const std::vector<Matrix>& leaves,
+Status DeviceTiles::FinishRoots(const KernelCall& call, std::vector<std::optional<Matrix>>* nodes,
                                 std::span<Value> results) const {
   const TileProgram& program = *program_;
-  if (program.roots.empty()) return OkStatus();
-  const int64_t first_row = call.phase == Phase::kPartial ? call.row_begin : 0;
+  const auto is_read = [](const std::optional<Matrix>& list) { return list.has_value(); };
+  if (std::none_of(nodes->begin(), nodes->end(), is_read)) return OkStatus();
   if (program.fused.kind == FusionTemplate::kStitch || RunsInPhases(program)) {
     for (size_t r = 0; r < program.roots.size(); ++r) {
       const TileRoot& root = program.roots[r];
-      if (root.of_rows) continue;
-      const Reduction reduction{.join = root.join, .width = root.width, .cancelled = call.context.cancelled};
-      HEDDLE_ASSIGN_OR_RETURN(
-          Matrix nodes,
-          NodesOf(reduction, LeavesOf(program, root, first_row), leaves[r].rows(), leaves, {&r, 1}));
-      HEDDLE_RETURN_IF_ERROR(
-          CloseRoot(program, root, std::move(nodes), call, &results[static_cast<size_t>(root.result)]));
+      std::optional<Matrix>& list = (*nodes)[r];
+      if (list)
+        HEDDLE_RETURN_IF_ERROR(
+            CloseRoot(program, root, *std::move(list), call, &results[static_cast<size_t>(root.result)]));
     }
     return OkStatus();
   }
-  std::vector<size_t> roots(program.roots.size());
-  for (size_t r = 0; r < roots.size(); ++r) roots[r] = r;
-  Reduction reduction = program.reduction;
-  reduction.cancelled = call.context.cancelled;
-  HEDDLE_ASSIGN_OR_RETURN(
-      Matrix nodes, NodesOf(reduction, LeavesOf(program, program.roots[0], first_row), leaves[0].rows(),
-                            leaves, roots));
-  if (call.phase != Phase::kPartial) return ops::FinishRoots(program, nodes, call, results);
+  HEDDLE_ASSIGN_OR_RETURN(Matrix together, NodesTogether(*nodes));
+  if (call.phase != Phase::kPartial) return ops::FinishRoots(program, together, call, results);
   if (program.fused.roots.size() == 1) {
-    HEDDLE_ASSIGN_OR_RETURN(nodes, ListOfRoot(program.roots[0], std::move(nodes)));
+    HEDDLE_ASSIGN_OR_RETURN(together, ListOfRoot(program.roots[0], std::move(together)));
   }
-  results[0] = std::move(nodes);
+  results[0] = std::move(together);
   return OkStatus();
+}
+
+// The nodes of reductions that have one tree: their payloads, one behind the other.
+Result<Matrix> DeviceTiles::NodesTogether(const std::vector<std::optional<Matrix>>& nodes) const {
+  if (nodes.size() == 1) return *nodes[0];
+  HEDDLE_ASSIGN_OR_RETURN(Matrix together,
+                          FilledMatrix(nodes[0]->rows(), 2 + program_->reduction.width, 0.0));
+  for (int64_t i = 0; i < together.rows(); ++i) {
+    double* const row = together.mutable_data() + i * together.columns();
+    for (size_t r = 0; r < nodes.size(); ++r) {
+      const double* const from = nodes[r]->data() + i * nodes[r]->columns();
+      std::copy_n(from, 2, row);
+      std::copy_n(from + 2, program_->roots[r].width, row + 2 + program_->roots[r].offset);
+    }
+  }
+  return together;
 }
 
 }  // namespace heddle::ops

@@ -3,7 +3,7 @@
 
 #include <map>
 #include <memory>
-#include <mutex>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -19,17 +19,26 @@ namespace heddle::ops {
 /// A tile program as a device runs it.
 class DeviceTiles : public std::enable_shared_from_this<DeviceTiles> {
  public:
-  /// Prints and compiles it, for work-groups of so many work-items (0: as many as suit the device).
+  /// Prints and compiles it, for work-groups of so many work-items (0: as many as suit the device) and inputs
+  /// of which those scalars are in the memory of the device.
   /// kUnimplemented for a program of which no kernel is printed.
   static Result<std::shared_ptr<const DeviceTiles>> Make(std::shared_ptr<const TileProgram> program,
-                                                         ComputeDevice& device, int64_t group_size);
+                                                         ComputeDevice& device, int64_t group_size,
+                                                         std::vector<bool> scalars_in_memory = {});
 
   /// Queues what computes the operator of the call as RunTiles does, to the bit. Matrices among the inputs
-  /// are in the memory of the device or are copied there; results with a row for each row of the driver are
-  /// there afterwards, reductions are finished by the host. QueuedCall::Finish is kUnimplemented where a sum
-  /// has come out infinite or NaN: the host adds those again in a wider range, with the rows at hand.
+  /// are in the memory of the device or are copied there; matrices among the results of a whole call are
+  /// there afterwards. Of other reductions the host finishes what the nodes of their trees come to.
+  /// QueuedCall::Finish is kUnimplemented where a sum has come out infinite or NaN, or nearly so: the host
+  /// adds those again in a wider range, with the rows at hand.
+  ///
+  /// `scalars` has those that are printed().scalars_in_memory, as matrices of one cell. With
+  /// `keeps_scalars` scalar results of a whole call are such matrices, too.
   Result<std::unique_ptr<QueuedCall>> Queue(const KernelCall& call, DeviceQueue& queue,
-                                            std::span<Value> results) const;
+                                            std::span<Value> results,
+                                            const std::map<NodeId, Value>& scalars,
+                                            bool keeps_scalars) const;
+  const Graph& body() const { return program_->fused.body; }
 
   const PrintedTiles& printed() const { return printed_; }
 
@@ -43,14 +52,20 @@ class DeviceTiles : public std::enable_shared_from_this<DeviceTiles> {
         printed_(std::move(printed)),
         kernels_(std::move(kernels)) {}
 
-  /// What the host reads when the commands are done: flags and payloads.
+  /// What the host reads when the commands are done: flags and nodes.
   struct Readings;
+  // Whether the result of a reduction is in the memory of the device afterwards.
+  bool Stays(const KernelCall& call, const TileRoot& root, const Readings& readings) const;
   Status QueueReadings(const KernelCall& call, DeviceQueue& queue, std::span<Value> results,
-                       const std::shared_ptr<Readings>& readings) const;
-  Status FinishRoots(const KernelCall& call, const std::vector<Matrix>& leaves,
+                       const std::map<NodeId, Value>& scalars, Readings* readings) const;
+  Status AddScalars(const KernelCall& call, const std::map<NodeId, Value>& scalars,
+                    std::vector<DeviceArgument>* arguments) const;
+  Status QueueRoot(const KernelCall& call, DeviceQueue& queue, size_t r,
+                   const std::shared_ptr<DeviceMemory>& payloads, const std::shared_ptr<DeviceMemory>& flags,
+                   std::span<Value> results, Readings* readings) const;
+  Status FinishRoots(const KernelCall& call, std::vector<std::optional<Matrix>>* nodes,
                      std::span<Value> results) const;
-  Result<Matrix> NodesOf(const Reduction& reduction, int64_t first_leaf, int64_t leaf_count,
-                         const std::vector<Matrix>& leaves, std::span<const size_t> roots) const;
+  Result<Matrix> NodesTogether(const std::vector<std::optional<Matrix>>& nodes) const;
 
   const std::shared_ptr<const TileProgram> program_;
   ComputeDevice& device_;

@@ -183,10 +183,14 @@ Status MakeRoots(const BodyView& view, TileProgram* program) {
       root.kind = moments ? TileRoot::Kind::kMoments
                   : full  ? TileRoot::Kind::kFull
                           : TileRoot::Kind::kColumns;
-      root.width = moments ? 1 + 2 * root.n : full ? 8 : root.n <= 8 ? 8 * root.n : (root.n + 7) / 8 * 8;
-      height = moments ? MomentsPanelHeight(m, root.n)
-               : full  ? FullPanelHeight(m, root.n)
-                       : ColumnPanelHeight(m, root.n);
+      root.of_cells = moments && full;
+      root.width = moments       ? 1 + 2 * (full ? 1 : root.n)
+                   : full        ? 8
+                   : root.n <= 8 ? 8 * root.n
+                                 : (root.n + 7) / 8 * 8;
+      height = full      ? FullPanelHeight(m, root.n)
+               : moments ? MomentsPanelHeight(m, root.n)
+                         : ColumnPanelHeight(m, root.n);
       if (moments) {
         if (!view.IsInput(n.inputs[0]) || view.IsCsrInput(n.inputs[0]) || root.n > kColumnChunk)
           return Unimplemented("{} of other than the rows of a dense input", n.op);

@@ -67,8 +67,8 @@ class RoleFinder {
     };
     if (const Aggregate* aggregate = FindAggregate(node.op);
         aggregate != nullptr && aggregate->scope != AggregateScope::kRow) {
-      const bool by_leaves = aggregate->scope == AggregateScope::kColumn && stitch;
-      if ((IsSpread(aggregate->kind) && !by_leaves) || aggregate->kind == AggregateKind::kTrace)
+      // Variances are made of whole leaves, as stitches have them.
+      if ((IsSpread(aggregate->kind) && !stitch) || aggregate->kind == AggregateKind::kTrace)
         return Unimplemented("{} inside a fused operator", node.op);
       return reduce({node.inputs[0]});
     }

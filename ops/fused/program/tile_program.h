@@ -125,7 +125,7 @@ struct TileRoot {
     kLanes,
     kVectors,
     kProduct,
-    kMoments,  ///< colVars, colSds of an input: of a leaf at once, when its last tile is done; no step.
+    kMoments,  ///< Variances of an input: of a leaf at once, when its last tile is done; no step.
   } kind = Kind::kFull;
   NodeId node = kNoNode;
   int result = 0;  ///< Its place among the roots of the fused operator.
@@ -137,6 +137,7 @@ struct TileRoot {
   int64_t height = 0;      ///< Rows of a leaf, a power of two.
   int64_t padded = 0;      ///< kVectors: n rounded up to 8.
   int input = -1;          ///< kMoments
+  bool of_cells = false;   ///< kMoments: of all cells (var, sd), not of each column (colVars, colSds).
   bool symmetric = false;  ///< kProduct: t(X) %*% X; the upper half is enough, as the root's "finish" knows.
   /// It is the aggregate of each row of several column chunks: complete after `phase`, after which steps read
   /// it in `value`, a buffer of one cell. `result` is -1 where it is no result of the operator.
@@ -144,6 +145,11 @@ struct TileRoot {
   int phase = 0;
   TileRef value;
 };
+
+/// A full aggregate.
+inline bool SumsAllCells(const TileRoot& root) {
+  return root.kind == TileRoot::Kind::kFull || (root.kind == TileRoot::Kind::kMoments && root.of_cells);
+}
 
 class TileSteps;  // tile_steps.h
 

@@ -11,15 +11,11 @@
 #include "ops/fused/program/body_view.h"
 
 namespace heddle::ops {
-namespace {
 
-// Floats are far from the ends of doubles, in which they are added up.
 bool MayNeedWideSums(const TileProgram& program, const TileRoot& root) {
   return !program.single && !root.of_rows &&
          !HasRole(program.fused.body[root.node], Role::kTransposedProduct) && AddsUp(root.aggregate);
 }
-
-}  // namespace
 
 // The nodes that are needed for this one, and no others: a body has other roots.
 std::vector<bool> BodyRows::NeededFor(NodeId root) const {
@@ -72,7 +68,7 @@ Status BodyRows::Correct(NodeId fold, int64_t begin, int64_t end, double* out) c
 }
 
 SumsOfMatrix SumsOf(const TileProgram& program, const TileRoot& root, int64_t offset) {
-  return {.scope = root.kind == TileRoot::Kind::kFull ? AggregateScope::kFull : AggregateScope::kColumn,
+  return {.scope = SumsAllCells(root) ? AggregateScope::kFull : AggregateScope::kColumn,
           .kind = root.aggregate,
           .rows = program.roles.rows,
           .columns = root.n,

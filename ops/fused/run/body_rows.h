@@ -33,6 +33,9 @@ class BodyRows {
   const KernelCall& call_;
 };
 
+/// True for sums of doubles: what comes out infinite or NaN is added again. Floats are far from the ends of
+/// doubles, in which they are added up.
+bool MayNeedWideSums(const TileProgram& program, const TileRoot& root);
 /// The root as a sum of its operand, in payloads in which it begins at `offset`.
 SumsOfMatrix SumsOf(const TileProgram& program, const TileRoot& root, int64_t offset);
 /// AddWideNodes for a root, or for all roots, whose payloads these are.

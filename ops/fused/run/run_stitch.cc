@@ -192,12 +192,17 @@ class Stitch {
     const int64_t begin = std::max(span_.begin, (row_end - 1) / root.height * root.height);
     const int64_t first = (begin - span_.begin) * root.n, cells = (row_end - begin) * root.n;
     const auto input = static_cast<size_t>(root.input);
-    if (!program_.single)
-      return ColumnMoments(steps_.inputs()[input].data() + first, row_end - begin, root.n, {}, payload);
-    scratch.spread.resize(static_cast<size_t>(cells));
-    SelectedElementwiseKernels().widen(steps_.singles()[input].data<float>() + first, scratch.spread.data(),
-                                       cells);
-    ColumnMoments(scratch.spread.data(), row_end - begin, root.n, {}, payload);
+    const double* values = scratch.spread.data();
+    if (!program_.single) {
+      values = steps_.inputs()[input].data() + first;
+    } else {
+      scratch.spread.resize(static_cast<size_t>(cells));
+      SelectedElementwiseKernels().widen(steps_.singles()[input].data<float>() + first,
+                                         scratch.spread.data(), cells);
+      values = scratch.spread.data();
+    }
+    if (root.of_cells) return CellMoments(values, cells, {}, payload);
+    ColumnMoments(values, row_end - begin, root.n, {}, payload);
   }
 
   Status Close(std::span<Value> results) {

@@ -41,7 +41,7 @@ class DeviceComparison {
 
  private:
   void RunOnDevice(const KernelCall& call, std::span<const Value> expected) {
-    const bool turn = turns_.try_emplace(call.node.fused->ToText(), turns_.size() % 2 == 0).first->second;
+    const bool turn = turns_.try_emplace(TextOf(call), turns_.size() % 2 == 0).first->second;
     if (turn || in_both_forms_) RunBy(of_many_, call, expected);
     if (!turn || in_both_forms_) RunBy(of_one_, call, expected);
   }
@@ -53,8 +53,14 @@ class DeviceComparison {
       ++left_to_host_[status.message()];
       return;
     }
-    ASSERT_TRUE(status.ok()) << status.ToString() << "\n" << call.node.fused->ToText();
+    ASSERT_TRUE(status.ok()) << status.ToString() << "\n" << TextOf(call);
     ++ran_;
+    for (size_t i = 0; i < expected.size() && call.phase == Phase::kWhole; ++i) {
+      EXPECT_EQ(StaysOnDevice(call.node, call.input_infos, i),
+                actual[i].IsMatrix() && actual[i].matrix().IsOnDevice())
+          << "root " << i << "\n"
+          << TextOf(call);
+    }
     for (size_t i = 0; i < expected.size(); ++i)
       if (call.phase == Phase::kWhole || IsRows(call, i)) {
         ExpectSameResult(call, i, expected[i], actual[i]);
@@ -63,8 +69,14 @@ class DeviceComparison {
       }
   }
 
+  static std::string TextOf(const KernelCall& call) {
+    return call.node.fused != nullptr ? call.node.fused->ToText() : call.node.phased->ToText();
+  }
+
   static bool IsRows(const KernelCall& call, size_t i) {
-    return StaysOnDevice(call.node, call.input_infos, i);
+    const Operator& op = *FindOperator(call.node.op);
+    const RowRule rule = op.row_rule(call.node, call.input_infos);
+    return rule == RowRule::kRowWise || (rule == RowRule::kMixed && !op.reduces(call.node, i));
   }
 
   void ExpectSameFinished(const KernelCall& call, size_t i, const Value& expected, const Value& actual) {
@@ -94,7 +106,7 @@ class DeviceComparison {
     if (expected.IsScalar()) {
       EXPECT_EQ(expected.scalar().ToLiteral(), actual.scalar().ToLiteral())
           << "root " << i << ", " << Name(call.phase) << "\n"
-          << call.node.fused->ToText();
+          << TextOf(call);
       return;
     }
     const Result<Matrix> cells = ToHost(actual.matrix());
@@ -105,7 +117,7 @@ class DeviceComparison {
     }
     if (Matrix::SameCells(expected.matrix(), *cells)) return;
     ADD_FAILURE() << "root " << i << " differs on the device, " << Name(call.phase) << "\n"
-                  << call.node.fused->ToText() << FirstDifference(expected.matrix(), *cells);
+                  << TextOf(call) << FirstDifference(expected.matrix(), *cells);
   }
 
   static std::string FirstDifference(const Matrix& expected, const Matrix& actual) {

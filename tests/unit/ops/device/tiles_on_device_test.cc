@@ -94,7 +94,7 @@ TEST_F(TilesOnDeviceTest, PlacesAndMoments) {
     body.fused().kind = FusionTemplate::kStitch;
     body.Finish({body.Op("rowIndexMax", {cells}), body.Op("rowIndexMin", {x}), body.Op("rowVars", {y}),
                  body.Op("rowSds", {body.Op("*", {y, y})}), body.Op("colVars", {y}), body.Op("colSds", {y}),
-                 body.Op("max", {y})});
+                 body.Op("max", {y}), body.Op("var", {y}), body.Op("sd", {x})});
     body.ExpectSame(fmt::format("places and moments of {}", shape));
     if (HasFailure()) return;
   }

@@ -162,6 +162,13 @@ class BodyBuilder {
                                     results);
     });
     HEDDLE_RETURN_IF_ERROR(status);
+    if (also_run)
+      also_run({.node = node,
+                .phase = Phase::kWhole,
+                .inputs = inputs,
+                .input_infos = infos_,
+                .context = context_},
+               results);
     return results;
   }
   /// Every root has the bytes that the operators give one by one.
@@ -195,7 +202,7 @@ class BodyBuilder {
     infos_ = doubles.infos_;
   }
 
-  /// Called with each call of the fused operator and its results.
+  /// Called with each call of the fused operator, or of the operator of phases, and its results.
   using AlsoRun = std::function<void(const KernelCall& call, std::span<const Value> results)>;
   static inline AlsoRun also_run;
 
