@@ -8,7 +8,9 @@
 #include <vector>
 
 #include "core/values/panels.h"
+#include "core/values/sizes.h"
 #include "ops/aggregate/wide_sums.h"
+#include "ops/device/compiled_kernels.h"
 #include "ops/device/device_matrix.h"
 #include "ops/device/operators/find_infinite.h"
 #include "ops/device/operators/spread_entries.h"
@@ -47,15 +49,47 @@ TileLimits LimitsOf(const DeviceDescription& description, int64_t group_size) {
           .group_size = std::min(group_size, description.most_group_size / 8 * 8)};
 }
 
+int64_t GroupsOf(int64_t tasks, const DeviceDescription& device) {
+  return std::clamp<int64_t>(tasks, 1, device.compute_units * kGroupsPerUnit);
+}
+
 }  // namespace
 
-Result<std::shared_ptr<const DeviceTiles>> DeviceTiles::Make(std::shared_ptr<const TileProgram> program,
-                                                             ComputeDevice& device, int64_t group_size) {
-  const TileLimits limits = LimitsOf(device.description(), group_size);
+TileScratch TileScratch::Of(const TileProgram& program, const PrintedTiles& printed) {
+  // Each device has 32 KiB of local memory (OpenCL 1.2, table 4.3), of which a group has half. Other buffers
+  // are as low as tiles are: eight rows.
+  constexpr int64_t kLeastLocalBytes = 16 << 10, kRowsOfTile = 8;
+  TileScratch scratch;
+  const int64_t doubles = SaturatingProduct(printed.buffer_columns, kRowsOfTile);
+  if (doubles > (kLeastLocalBytes - kGroupSize * 8) / 8) scratch.group_doubles = doubles;
+  for (const TileRoot& root : program.roots) {
+    scratch.payloads.push_back({root.height, root.width});
+    // Chains that go on from tile to tile.
+    if (AddsSingles(program, root)) scratch.group_doubles = SaturatingSum(scratch.group_doubles, root.width);
+  }
+  return scratch;
+}
+
+int64_t TileScratch::Bytes(int64_t rows, const DeviceDescription& device) const {
+  constexpr int64_t kLeastRowsOfTask = 8;
+  int64_t doubles = SaturatingProduct(GroupsOf(CeilDivide(rows, kLeastRowsOfTask), device), group_doubles);
+  for (const Payloads& of_root : payloads)
+    doubles = SaturatingSum(doubles, SaturatingProduct(CeilDivide(rows, of_root.height), of_root.width));
+  return SaturatingSum(SaturatingProduct(doubles, 8), static_cast<int64_t>(sizeof(kNoFlags)));
+}
+
+Result<PrintedTiles> DeviceTiles::Print(const TileProgram& program, const DeviceDescription& device,
+                                        int64_t group_size) {
+  const TileLimits limits = LimitsOf(device, group_size);
   if (limits.group_size != 1 && limits.group_size < 8)
     return Unimplemented("a device whose work-groups have fewer than 8 work-items");
-  HEDDLE_ASSIGN_OR_RETURN(PrintedTiles printed, PrintTiles(*program, limits));
-  HEDDLE_ASSIGN_OR_RETURN(std::shared_ptr<DeviceKernel> kernel, device.Compile(printed.source, printed.name));
+  return PrintTiles(program, limits);
+}
+
+Result<std::shared_ptr<const DeviceTiles>> DeviceTiles::Make(std::shared_ptr<const TileProgram> program,
+                                                             ComputeDevice& device, PrintedTiles printed) {
+  HEDDLE_ASSIGN_OR_RETURN(std::shared_ptr<DeviceKernel> kernel,
+                          KernelOf(device, printed.source, printed.name));
   return std::shared_ptr<const DeviceTiles>(
       new DeviceTiles(std::move(program), device, std::move(printed), std::move(kernel)));
 }
@@ -112,8 +146,9 @@ Status DeviceTiles::QueueReadings(const KernelCall& call, DeviceQueue& queue, st
   const TileProgram& program = *program_;
   std::vector<Matrix>& leaves = readings->leaves;
   const int64_t rows = call.inputs[static_cast<size_t>(program.fused.driver)]->matrix().rows();
-  const int64_t tasks = CeilDivide(rows, printed_.task_rows);
-  std::vector<DeviceArgument> arguments = {rows, tasks};
+  const int64_t kernel_rows = rows * printed_.rows_of_row;
+  const int64_t tasks = CeilDivide(kernel_rows, printed_.task_rows);
+  std::vector<DeviceArgument> arguments = {kernel_rows, tasks};
   Matrix driver;                                        // A CSR one, on the device.
   std::vector<std::shared_ptr<DeviceMemory>> infinite;  // In the order of inputs, as `checked` is.
   for (size_t i = 0; i < printed_.inputs.size(); ++i) {
@@ -165,7 +200,7 @@ Status DeviceTiles::QueueReadings(const KernelCall& call, DeviceQueue& queue, st
     HEDDLE_RETURN_IF_ERROR(queue.Write(kNoFlags, sizeof(kNoFlags), *flags, 0));
   }
   arguments.emplace_back(flags);
-  const int64_t groups = std::clamp<int64_t>(tasks, 1, device_.description().compute_units * kGroupsPerUnit);
+  const int64_t groups = GroupsOf(tasks, device_.description());
   if (printed_.scratch_doubles > 0) {
     HEDDLE_ASSIGN_OR_RETURN(std::shared_ptr<DeviceMemory> scratch,
                             device_.Allocate(groups * printed_.scratch_doubles * 8));
@@ -177,7 +212,7 @@ Status DeviceTiles::QueueReadings(const KernelCall& call, DeviceQueue& queue, st
     arguments.emplace_back(std::move(pattern));
   }
   arguments.insert(arguments.end(), infinite.begin(), infinite.end());
-  if (rows > 0)
+  if (kernel_rows > 0)
     HEDDLE_RETURN_IF_ERROR(
         queue.Launch(kernel_, arguments, {.groups = groups, .group_size = printed_.group_size}));
   for (size_t r = 0; r < leaves.size(); ++r)

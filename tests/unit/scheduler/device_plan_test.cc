@@ -8,6 +8,7 @@
 
 #include "core/environment/random.h"
 #include "scheduler/devices/choose_device.h"
+#include "scheduler/devices/scratch_on_device.h"
 #include "scheduler/liveness.h"
 #include "scheduler/plan_memory.h"
 #include "scheduler/schedule.h"
@@ -316,6 +317,56 @@ TEST(DevicePlanTest, OperatorsInStagesAreTheHosts) {
     }
 }
 
+// What an operator works with there counts: t(X) %*% X keeps payloads of leaves.
+TEST(DevicePlanTest, WhatOperatorsWorkWithThereCounts) {
+  GraphUnderTest g;
+  const NodeId x = g.Variable("X", MatrixOf(100'000, 200));
+  g.Assign("C", g.Op("t%*%", {x, x}, MatrixOf(200, 200)));
+  ScheduleOptions options{.ranks = 1};
+  options.device = DeviceOptions{
+      .description = {.memory_bytes = int64_t{1} << 40, .largest_allocation_bytes = int64_t{1} << 40}};
+  const Result<Plan> plan = PlanOf(g, {{"X", Distribution::One()}}, options);
+  ASSERT_TRUE(plan.ok()) << plan.status().ToString();
+  ops::DeviceDescription device = options.device->description;
+  device.device = kGpu;
+  // 49 leaves of 2048 rows, with a payload of 320 KB each.
+  const int64_t scratch = ScratchOnDevice(*plan, device);
+  EXPECT_GT(scratch, 49 * 320'000);
+  EXPECT_LT(scratch, 2 * 49 * 320'000);
+  const int64_t values = PeakOnDevice(*plan, kGpu);
+  EXPECT_GT(values, 160'000'000);
+  const auto is_whole = [&](int64_t memory_bytes) {
+    options.device->memory_bytes = memory_bytes;
+    const Result<Plan> tried = PlanOf(g, {{"X", Distribution::One()}}, options);
+    EXPECT_TRUE(tried.ok()) << tried.status().ToString();
+    return tried.ok() && CountTasks(*tried).copies_in == 1;
+  };
+  EXPECT_TRUE(is_whole(values + scratch));
+  EXPECT_FALSE(is_whole(values + scratch - 1));
+}
+
+// A matrix larger than the device gives at once is not there, however much memory it has.
+TEST(DevicePlanTest, MatricesThatAreTooLargeStayHere) {
+  for (const DeviceOptions::Rule rule :
+       {DeviceOptions::Rule::kAll, DeviceOptions::Rule::kByCost, DeviceOptions::Rule::kRandom}) {
+    DeviceOptions options{.rule = rule, .seed = 3, .rates = {1e15, 1e15, 1e15, 1e15, 0}};
+    const GraphUnderTest g = ExpAndSums();
+    const std::vector<double> host_ns(g.graph.nodes.size(), 1e9);
+    options.description.largest_allocation_bytes = 16'000'000;
+    const std::vector<bool> fitting = ChooseDevice(g.graph, host_ns, 1, true, options);
+    EXPECT_GT(std::count(fitting.begin(), fitting.end(), true), 0);
+    options.description.largest_allocation_bytes -= 1;
+    const std::vector<bool> large = ChooseDevice(g.graph, host_ns, 1, true, options);
+    EXPECT_EQ(std::count(large.begin(), large.end(), true), 0);
+    EXPECT_EQ(CanRunOn(g.graph, 1, 1, true, options).message(),
+              "on a device: a matrix of 16000000 bytes, where it gives 15999999 at once");
+    // Two ranks have half of the rows each; in panels there are a few.
+    EXPECT_EQ(ChooseDevice(g.graph, host_ns, 2, true, options), fitting);
+    EXPECT_EQ(ChooseDevice(g.graph, host_ns, 1, false, options),
+              ChooseDevice(g.graph, host_ns, 1, false, {.rule = rule, .seed = 3, .rates = options.rates}));
+  }
+}
+
 // ---- By cost. A device of ten times the processor's rates, whose copies take as long as the processor
 // takes.
 ScheduleOptions ByCost(double reads) {
@@ -431,6 +482,49 @@ TEST(DevicePlanTest, ByCostNoDivisionIsCheaper) {
     }
     EXPECT_NEAR(chosen, least, 1) << "seed " << seed;
   }
+}
+
+// What has to be compiled first costs that once, for all operators that share it and all rounds.
+TEST(DevicePlanTest, ByCostWhatIsCompiledMustPay) {
+  // exp, abs and exp of X, 9 ms of the processor each; the device takes next to no time.
+  GraphUnderTest g;
+  NodeId x = g.Variable("X", MatrixOf(100'000, 20));
+  for (const char* const op : {"exp", "abs", "exp"}) x = g.Op(op, {x}, MatrixOf(100'000, 20));
+  g.Assign("Y", x);
+  const std::vector<double> host_ns(g.graph.nodes.size(), 9e6);
+  std::set<std::string> compiled;
+  DeviceOptions options{.rule = DeviceOptions::Rule::kByCost,
+                        .rates = {.copy_in = 1e12,
+                                  .copy_out = 1e12,
+                                  .memory = 1e13,
+                                  .fma = 1e14,
+                                  .launch_ns = 10,
+                                  .compile_ns = 10e6},
+                        .new_kernel = [&compiled](const Node& node, std::span<const ValueInfo>) {
+                          return compiled.contains(node.op) ? std::nullopt : std::optional(node.op);
+                        }};
+  const auto chosen_of = [&](bool keeps_values) {
+    std::string chosen;
+    const std::vector<bool> on_device = ChooseDevice(g.graph, host_ns, 1, keeps_values, options);
+    for (NodeId id = 1; id <= 3; ++id) chosen += on_device[static_cast<size_t>(id)] ? 'd' : 'h';
+    return chosen;
+  };
+  // 20 ms for two kernels, or 10 and the processor's 9 with cheap copies, or the processor's 27.
+  EXPECT_EQ(chosen_of(true), "dhd");
+  EXPECT_EQ(chosen_of(false), "hhh");  // Each alone.
+  options.rates.compile_ns = 19e6;
+  EXPECT_EQ(chosen_of(true), "hhh");
+  options.runs = 10;
+  EXPECT_EQ(chosen_of(true), "ddd");
+  EXPECT_EQ(chosen_of(false), "ddd");
+  options.runs = 1;
+  compiled = {"exp"};
+  EXPECT_EQ(chosen_of(true), "dhd");
+  EXPECT_EQ(chosen_of(false), "dhd");
+  EXPECT_EQ(CompileNs(g.graph, g.graph[1], options), 0);
+  EXPECT_EQ(CompileNs(g.graph, g.graph[2], options), 19e6);
+  compiled = {"exp", "abs"};
+  EXPECT_EQ(chosen_of(true), "ddd");
 }
 
 TEST(DevicePlanTest, RandomPlacementsDiffer) {
