@@ -9,10 +9,11 @@
 namespace heddle::scheduler {
 namespace {
 
-// Rows of an act; -1: all that there are.
+// Rows of the matrix whose rows an act walks; -1: all that there are. Those of a whole reduction are other
+// ones: of its result.
 int64_t RowsOf(const Task& task) {
   if (task.panel_rows > 0) return task.panel_rows;
-  return task.total_rows > 0 && task.axis == Axis::kRows ? task.row_end - task.row_begin : -1;
+  return task.phase == Phase::kPartial && task.axis == Axis::kRows ? task.row_end - task.row_begin : -1;
 }
 
 }  // namespace
