@@ -8,6 +8,7 @@
 
 #include "core/values/sizes.h"
 #include "scheduler/devices/choose_device.h"
+#include "scheduler/devices/scratch_on_device.h"
 #include "scheduler/estimate.h"
 #include "scheduler/liveness.h"
 #include "scheduler/memory_of_plan.h"
@@ -69,10 +70,13 @@ bool HasRoom(const Plan& plan, int64_t memory_bytes, bool for_kernels) {
   return true;
 }
 
-// Whether the device has room for what the plan has there.
+// Whether the device has room for what the plan has there, and what its operators work with.
 Status CheckDevice(const Plan& plan, const ScheduleOptions& options) {
   if (!options.device || options.device->memory_bytes == 0) return OkStatus();
-  const int64_t bytes = PeakOnDevice(plan, options.device->device), most = options.device->memory_bytes;
+  ops::DeviceDescription device = options.device->description;
+  device.device = options.device->device;
+  const int64_t bytes = SaturatingSum(PeakOnDevice(plan, device.device), ScratchOnDevice(plan, device));
+  const int64_t most = options.device->memory_bytes;
   return bytes <= most ? OkStatus()
                        : ResourceExhausted("a plan needs {} bytes of a device, which has {}", bytes, most);
 }

@@ -18,6 +18,7 @@
 #include "ops/cells/storage.h"
 #include "ops/device/device_matrix.h"
 #include "ops/device/run/run_on_device.h"
+#include "ops/device/run/run_phases_on_device.h"
 #include "ops/fused/fused.h"
 
 namespace heddle::bench {

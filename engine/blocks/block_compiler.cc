@@ -127,6 +127,7 @@ void SetLiveIns(const Graph& graph, const VariableTable& frame, const OpenLoops&
                 scheduler::ScheduleOptions* options) {
   options->panelled = PanelsIn(graph, frame);
   if (!options->device) return;
+  options->device->runs = RunsOf(loops);
   for (const Node& node : graph.nodes) {
     if (!node.Is("variable")) continue;
     const std::string& name = node.Text("name");

@@ -203,7 +203,8 @@ class BlockRunner : public GraphRunner {
   const OpenFrames* frames_ = nullptr;
   uint32_t runs_ = 0;  // in the lane
   PlanEnd plan_end_ = PlanEnd::kWell;
-  std::unordered_map<uint64_t, int64_t> planned_on_device_;  // By the key of a plan.
+  // Of the memory of the device, what the plan of that key leaves; INT64_MAX: it takes nothing of it.
+  std::unordered_map<uint64_t, int64_t> room_on_device_;
   int64_t room_ = INT64_MAX;                                              // Of panels that are kept.
   std::unordered_map<uint64_t, scheduler::MemoryOfPlan> planned_memory_;  // By the key of a plan.
 };

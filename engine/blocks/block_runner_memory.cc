@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What a BlockRunner keeps in memory and what it leaves to the panel store (docs/streaming.md).
 #include <algorithm>
+#include <optional>
 #include <set>
 #include <string>
 #include <utility>
@@ -11,14 +12,13 @@
 #include "core/memory/memory_budget.h"
 #include "core/values/sizes.h"
 #include "engine/blocks/block_runner.h"
+#include "engine/devices/memory_on_device.h"
 #include "engine/session/planning.h"
 #include "engine/session/state_taker.h"
 #include "ops/base/split.h"
 #include "ops/cells/storage.h"
-#include "ops/device/opencl/usable_devices.h"
 #include "ops/panels/entry_counts.h"
 #include "ops/panels/panel_store.h"
-#include "scheduler/plan_memory.h"
 #include "scheduler/schedule.h"
 
 namespace heddle::engine {
@@ -42,14 +42,15 @@ Status BlockRunner::BringToHost(Variable* variable) {
 
 // Copies go first, then what is nowhere else; all ranks do the same, by sizes that all know.
 Status BlockRunner::MakeRoomOnDevice(const Plan& plan, VariableTable* frame) {
-  const auto stream = std::find_if(plan.streams.begin(), plan.streams.end(),
-                                   [](const StreamDescription& s) { return !s.device.IsHost(); });
-  if (stream == plan.streams.end()) return OkStatus();
-  const ops::ComputeDevice* const device = ops::UsableDevice(stream->device);
-  if (device == nullptr) return OkStatus();
-  const auto [found, is_new] = planned_on_device_.try_emplace(plan.key);
-  if (is_new || plan.key == 0) found->second = scheduler::PeakOnDevice(plan, stream->device);
-  const int64_t room = RoomOnDevice(device->description().memory_bytes) - found->second;
+  const auto [found, is_new] = room_on_device_.try_emplace(plan.key, INT64_MAX);
+  if (is_new || plan.key == 0) {
+    const std::optional<MemoryOnDevice> needed = MemoryOnDeviceOf(plan);
+    found->second =
+        !needed ? INT64_MAX
+                : RoomOnDevice(needed->memory_bytes) - SaturatingSum(needed->values, needed->working);
+  }
+  const int64_t room = found->second;
+  if (room == INT64_MAX) return OkStatus();
   std::set<std::string> read;
   // Plans in panels read variables in the memory of the host, whatever is there of them.
   for (const Binding& binding : plan.live_in)

@@ -19,6 +19,7 @@
 #include "engine/blocks/compiled_block.h"
 #include "engine/blocks/memory_text.h"
 #include "engine/blocks/program_scope.h"
+#include "engine/devices/memory_on_device.h"
 #include "engine/session/planning.h"
 #include "engine/variables/bytes_beside.h"
 #include "engine/variables/random_seeds.h"
@@ -443,6 +444,13 @@ class ProgramMemory {
       text_ += last == first ? fmt::format("  worker {}: {}\n", first, lines[first])
                              : fmt::format("  workers {} to {}, each: {}\n", first, last, lines[first]);
       first = last + 1;
+    }
+    if (const std::optional<MemoryOnDevice> there = MemoryOnDeviceOf(plan)) {
+      text_ += fmt::format("  {}:{}: values {}", Name(there->device.type), there->device.index,
+                           Amount(there->values));
+      if (there->working > 0)
+        text_ += fmt::format(", and {} that operators work with", Amount(there->working));
+      text_ += fmt::format(", of {}\n", Amount(there->memory_bytes));
     }
     if (spilled > 0) text_ += fmt::format("  disk: up to {} in spill files of a worker\n", Amount(spilled));
     most_spilled_ = std::max(most_spilled_, spilled);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <algorithm>
 #include <set>
 #include <string>
 #include <vector>
@@ -22,6 +23,13 @@ inline double ReadsOf(const std::string& variable, const OpenLoops& loops) {
   for (auto loop = loops.rbegin(); loop != loops.rend() && !loop->assigned->contains(variable); ++loop)
     reads *= loop->rounds;
   return reads;
+}
+
+/// How many times a block in them runs from now on, about.
+inline double RunsOf(const OpenLoops& loops) {
+  double runs = 1;
+  for (const OpenLoop& loop : loops) runs *= std::max(loop.rounds, 1.0);
+  return runs;
 }
 
 }  // namespace heddle::engine

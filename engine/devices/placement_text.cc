@@ -118,10 +118,17 @@ Result<std::string> PlacementText::Of(const Graph& graph) {
       residence = ResidenceOf(graph, id, 0, chosen);
       continue;
     }
-    const Status can_run = ops::DeviceOperators::CanRun(node, infos);
+    const Status has_kernel = ops::DeviceOperators::CanRun(node, infos);
+    const Status can_run = scheduler::CanRunOn(graph, id, options.ranks, /*keeps_values=*/true, device);
     text += line + ": on the processor, ";
-    text += can_run.ok() ? fmt::format("which is faster than copies and {}\n", name)
-                         : fmt::format("no kernel: {}\n", WithoutPlace(can_run));
+    if (!has_kernel.ok())
+      text += fmt::format("no kernel: {}\n", WithoutPlace(has_kernel));
+    else if (!can_run.ok())
+      text += fmt::format("no room: {}\n", WithoutPlace(can_run));
+    else if (const double ns = scheduler::CompileNs(graph, node, device); ns > 0)
+      text += fmt::format("which is faster than copies, {} and compiling its kernel, {}\n", name, Time(ns));
+    else
+      text += fmt::format("which is faster than copies and {}\n", name);
   }
   return text;
 }

@@ -3,11 +3,15 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
 
 #include "ops/base/machine_constants.h"
 #include "ops/device/opencl/rates.h"
 #include "ops/device/opencl/usable_devices.h"
 #include "ops/device/run/run_phases_on_device.h"
+#include "ops/device/run/run_on_device.h"
 #include "ops/fused/fused.h"
 #include "scheduler/memory_of_plan.h"
 
@@ -46,6 +50,23 @@ int64_t RoomOnDevice(int64_t memory_bytes) {
   return memory_bytes - memory_bytes / kPartForKernels;
 }
 
+namespace {
+
+void AddCosts(ops::ComputeDevice& device, int32_t ranks, scheduler::DeviceOptions* options) {
+  options->rates = ops::RatesOf(options->device);
+  // All ranks plan the same, and what one of them has compiled is not what others have: there each kernel
+  // counts as new.
+  options->new_kernel = [&device, ranks](const Node& node,
+                                         std::span<const ValueInfo> inputs) -> std::optional<std::string> {
+    ops::DeviceOperators& operators = ops::DeviceOperators::Of(device);
+    std::string kernel = operators.KernelOf(node, inputs);
+    if (kernel.empty() || (ranks == 1 && operators.IsCompiled(kernel))) return std::nullopt;
+    return kernel;
+  };
+}
+
+}  // namespace
+
 scheduler::ScheduleOptions ScheduleOptionsOf(const SessionOptions& session) {
   scheduler::ScheduleOptions options;
   options.ranks = session.ranks;
@@ -56,15 +77,16 @@ scheduler::ScheduleOptions ScheduleOptionsOf(const SessionOptions& session) {
   options.device = scheduler::ParseDevices(session.devices);
   if (options.device) {
     // Where there is none, the processor has all memory that there is for a plan.
-    const ops::ComputeDevice* const device = ops::UsableDevice(options.device->device);
+    ops::ComputeDevice* const device = ops::UsableDevice(options.device->device);
     if (device == nullptr) {
       options.device.reset();
       return options;
     }
     options.device->memory_bytes = RoomOnDevice(device->description().memory_bytes);
+    options.device->description = device->description();
+    if (options.device->rule == scheduler::DeviceOptions::Rule::kByCost)
+      AddCosts(*device, session.ranks, &*options.device);
   }
-  if (options.device && options.device->rule == scheduler::DeviceOptions::Rule::kByCost)
-    options.device->rates = ops::RatesOf(options.device->device);
   return options;
 }
 

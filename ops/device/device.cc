@@ -1,9 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ops/device/device.h"
 
+#include <atomic>
 #include <charconv>
 
 namespace heddle::ops {
+namespace {
+
+std::atomic<uint64_t> devices_made = 0;
+
+}  // namespace
+
+ComputeDevice::ComputeDevice() : id_(++devices_made) {}
 
 std::optional<Device> ParseDevice(std::string_view name) {
   const size_t colon = name.find(':');

@@ -100,7 +100,13 @@ struct DeviceDescription {
 
 class ComputeDevice {
  public:
+  ComputeDevice();
   virtual ~ComputeDevice() = default;
+  ComputeDevice(const ComputeDevice&) = delete;
+  ComputeDevice& operator=(const ComputeDevice&) = delete;
+  /// Under which a process keeps what it has made for this device. No other one of the process ever has it:
+  /// an address may be that of a device which is gone.
+  uint64_t id() const { return id_; }
   virtual const DeviceDescription& description() const = 0;
   /// kResourceExhausted, with the numbers, where the memory of the device does not have them.
   virtual Result<std::shared_ptr<DeviceMemory>> Allocate(int64_t bytes) = 0;
@@ -108,6 +114,17 @@ class ComputeDevice {
   /// The function `name` of a program in OpenCL C. kInternal, with what the driver's compiler says.
   virtual Result<std::shared_ptr<DeviceKernel>> Compile(const std::string& source,
                                                         const std::string& name) = 0;
+  /// Whether Compile takes the program from what an earlier process of the user has compiled, or such a
+  /// process has told that name by Keep.
+  virtual bool IsKept(const std::string& source_or_name) const {
+    static_cast<void>(source_or_name);
+    return false;
+  }
+  /// Remembers for later processes that all is compiled which has that name.
+  virtual void Keep(const std::string& name) { static_cast<void>(name); }
+
+ private:
+  const uint64_t id_;
 };
 
 /// "opencl:0"; nothing for "cpu" and for what names no device.

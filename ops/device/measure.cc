@@ -9,6 +9,8 @@
 #include <vector>
 
 #include "ops/device/print/prelude.h"
+#include "ops/device/print/print_cell.h"
+#include "ops/device/print/printer.h"
 
 namespace heddle::ops {
 namespace {
@@ -103,6 +105,34 @@ class Measurement {
 
 Result<DeviceRates> MeasureDevice(ComputeDevice& device, Clock& clock) {
   return Measurement(device, clock).Run();
+}
+
+Result<double> MeasureCompiling(ComputeDevice& device, Clock& clock, int64_t salt) {
+  // exp(a) * log(a), and what else depends on the salt.
+  printed::Printer printer("v", "    ");
+  const auto print = [](UnaryCode code) {
+    return printed::PrintNode({.op = RegionOp::kUnary, .unary = code}, "x", "", "");
+  };
+  const std::string exp = print(UnaryCode::kExponential), log = print(UnaryCode::kLogarithm);
+  printer.Line(fmt::format("a[i] = {} * {} + (double){};", exp, log, salt));
+  const std::string source = fmt::format(
+      "{}__kernel void heddle_new(const long count, __global double* a) {{\n"
+      "  for (long i = (long)get_global_id(0); i < count; i += (long)get_global_size(0)) {{\n"
+      "    const double x = a[i];\n{}  }}\n}}\n",
+      printed::Prelude(), printer.TakeText());
+  constexpr int64_t kCells = 1024;
+  const std::vector<double> ones(kCells, 1.0);
+  HEDDLE_ASSIGN_OR_RETURN(const std::unique_ptr<DeviceQueue> queue, device.MakeQueue());
+  HEDDLE_ASSIGN_OR_RETURN(const std::shared_ptr<DeviceMemory> cells, device.Allocate(kCells * 8));
+  HEDDLE_RETURN_IF_ERROR(queue->Write(ones.data(), kCells * 8, *cells, 0));
+  HEDDLE_RETURN_IF_ERROR(queue->Finish());
+  const int64_t begin = clock.MonotonicNs();
+  HEDDLE_ASSIGN_OR_RETURN(const std::shared_ptr<DeviceKernel> kernel, device.Compile(source, "heddle_new"));
+  // Some drivers compile when a kernel is launched.
+  const std::vector<DeviceArgument> arguments = {kCells, cells};
+  HEDDLE_RETURN_IF_ERROR(queue->Launch(kernel, arguments, {kCells / kGroup, kGroup}));
+  HEDDLE_RETURN_IF_ERROR(queue->Finish());
+  return static_cast<double>(std::max<int64_t>(clock.MonotonicNs() - begin, 1));
 }
 
 }  // namespace heddle::ops

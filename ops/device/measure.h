@@ -13,9 +13,15 @@ struct DeviceRates {
   double memory = 0;     ///< Bytes that a kernel reads and writes.
   double fma = 0;        ///< Fused multiply-adds of doubles.
   double launch_ns = 0;  ///< Nanoseconds of a kernel that does nothing, one after the other.
+  double compile_ns = 0;  ///< Until a kernel has run for the first time that nobody has compiled before.
 };
 
-/// Measures it, in about half a second on a device of many units. Errors are those of the device.
+/// Measures it, but for compile_ns, in about half a second on a device of many units. Errors are those of the
+/// device.
 Result<DeviceRates> MeasureDevice(ComputeDevice& device, Clock& clock);
+
+/// Measures DeviceRates::compile_ns, by a kernel of the size that those of fused operators have. `salt`: a
+/// number that no other call has had, in whatever process, since drivers keep what they have compiled.
+Result<double> MeasureCompiling(ComputeDevice& device, Clock& clock, int64_t salt);
 
 }  // namespace heddle::ops

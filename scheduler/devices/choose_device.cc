@@ -5,6 +5,7 @@
 #include <boost/graph/adjacency_list.hpp>
 #include <boost/graph/boykov_kolmogorov_max_flow.hpp>
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
 
@@ -27,12 +28,20 @@ std::vector<ValueInfo> InputInfos(const Graph& graph, const Node& node) {
   return infos;
 }
 
-// What a kernel is printed of. Effects, and what is no operator, are the host's.
-bool CanRun(const Graph& graph, NodeId id) {
-  const Node& node = graph[id];
-  const ops::Operator* const op = ops::FindOperator(node.op);
-  if (op == nullptr || op->effect || node.Is("variable") || node.Is("literal")) return false;
-  return ops::DeviceOperators::CanRun(node, InputInfos(graph, node)).ok();
+// The largest of the matrices that a node reads and makes, in bytes.
+int64_t LargestMatrix(const Graph& graph, const Node& node) {
+  double bytes = 0;
+  const auto add = [&](const ValueInfo& info) {
+    if (info.IsMatrix() && info.IsSized()) bytes = std::max(bytes, ops::BytesToMove(info));
+  };
+  for (const ValueInfo& info : InputInfos(graph, node)) add(info);
+  for (const ValueInfo& info : ResultsOf(node)) add(info);
+  return static_cast<int64_t>(std::min(bytes, 9e18));
+}
+
+std::optional<std::string> NewKernel(const Graph& graph, const Node& node, const DeviceOptions& options) {
+  if (!options.new_kernel) return std::nullopt;
+  return options.new_kernel(node, InputInfos(graph, node));
 }
 
 // A directed graph with capacities, cut between the processor's side and the device's.
@@ -113,7 +122,7 @@ class ByCost {
   void AddNode(NodeId id) {
     const Node& node = graph_[id];
     Division::Vertex& vertex = vertices_[Index(id)];
-    can_run_.push_back(CanRun(graph_, id));
+    can_run_.push_back(CanRunOn(graph_, id, ranks_, /*keeps_values=*/true, options_).ok());
     vertex = division_.host;
     if (node.Is("variable")) {
       const auto found = options_.residences.find(node.Text("name"));
@@ -125,6 +134,17 @@ class ByCost {
     division_.Connect(division_.host, vertex,
                       Share(DeviceNs(graph_, node, options_.rates)) + LaunchNs(node, options_.rates));
     division_.Connect(vertex, division_.device, Share(host_ns_[Index(id)]));
+    if (const std::optional<std::string> kernel = NewKernel(graph_, node, options_))
+      division_.Connect(VertexOf(*kernel), vertex, kNever);
+  }
+
+  // A kernel is compiled where one of its operators is on the device's side.
+  Division::Vertex VertexOf(const std::string& kernel) {
+    const auto [found, is_new] = kernels_.try_emplace(kernel);
+    if (!is_new) return found->second;
+    found->second = division_.Add();
+    division_.Connect(division_.host, found->second, options_.rates.compile_ns / options_.runs);
+    return found->second;
   }
 
   // Where the cells of a value are that a node makes; nullopt: in both memories.
@@ -185,11 +205,13 @@ class ByCost {
   Division division_;
   std::vector<Division::Vertex> vertices_;  // By node.
   std::vector<bool> can_run_;               // By node.
+  std::map<std::string, Division::Vertex> kernels_;
 };
 
 // Operators that are faster there with copies of all that they read and make.
 std::vector<bool> EachByCost(const Graph& graph, const std::vector<double>& host_ns, int32_t ranks,
-                             const ops::DeviceRates& rates) {
+                             const DeviceOptions& options) {
+  const ops::DeviceRates& rates = options.rates;
   std::vector<bool> chosen;
   for (NodeId id = 0; id < graph.size(); ++id) {
     const Node& node = graph[id];
@@ -199,15 +221,36 @@ std::vector<bool> EachByCost(const Graph& graph, const std::vector<double>& host
         ns += ops::BytesToMove(graph[input].info) / rates.copy_in * 1e9;
     for (const ValueInfo& result : ResultsOf(node))
       if (result.IsMatrix()) ns += ops::BytesToMove(result) / rates.copy_out * 1e9;
-    const bool can_run = CanRun(graph, id);
+    const bool can_run = CanRunOn(graph, id, ranks, /*keeps_values=*/false, options).ok();
     if (can_run)
-      ns = (ns + DeviceNs(graph, node, rates)) / static_cast<double>(ranks) + LaunchNs(node, rates);
+      ns = (ns + DeviceNs(graph, node, rates)) / static_cast<double>(ranks) + LaunchNs(node, rates) +
+           CompileNs(graph, node, options);
     chosen.push_back(can_run && ns < host_ns[static_cast<size_t>(id)] / static_cast<double>(ranks));
   }
   return chosen;
 }
 
 }  // namespace
+
+Status CanRunOn(const Graph& graph, NodeId id, int32_t ranks, bool keeps_values,
+                const DeviceOptions& options) {
+  const Node& node = graph[id];
+  const ops::Operator* const op = ops::FindOperator(node.op);
+  // Effects, and what is no operator, are the host's.
+  if (op == nullptr || op->effect || node.Is("variable") || node.Is("literal"))
+    return Unimplemented("on a device: {}", node.op);
+  HEDDLE_RETURN_IF_ERROR(ops::DeviceOperators::CanRun(node, InputInfos(graph, node)));
+  const int64_t most = options.description.largest_allocation_bytes;
+  // A rank has its share of what is large; in panels a device has the rows of an act.
+  const int64_t bytes = most > 0 && keeps_values ? LargestMatrix(graph, node) / ranks : 0;
+  if (bytes > most)
+    return Unimplemented("on a device: a matrix of {} bytes, where it gives {} at once", bytes, most);
+  return OkStatus();
+}
+
+double CompileNs(const Graph& graph, const Node& node, const DeviceOptions& options) {
+  return NewKernel(graph, node, options) ? options.rates.compile_ns / options.runs : 0;
+}
 
 double DeviceNs(const Graph& graph, const Node& node, const ops::DeviceRates& rates) {
   const ops::Cost cost = ops::CostOf(node, InputInfos(graph, node));
@@ -226,13 +269,13 @@ std::vector<bool> ChooseDevice(const Graph& graph, const std::vector<double>& ho
   if (options.rule == DeviceOptions::Rule::kByCost) {
     if (options.rates.memory <= 0) return std::vector<bool>(graph.nodes.size(), false);
     if (keeps_values) return ByCost(graph, host_ns, ranks, options).Run();
-    return EachByCost(graph, host_ns, ranks, options.rates);
+    return EachByCost(graph, host_ns, ranks, options);
   }
   std::vector<bool> chosen(graph.nodes.size(), false);
   SeededRandom random(options.seed);
   for (NodeId id = 0; id < graph.size(); ++id) {
     const bool is_drawn = options.rule == DeviceOptions::Rule::kAll || random.Below(2) == 1;
-    chosen[static_cast<size_t>(id)] = is_drawn && CanRun(graph, id);
+    chosen[static_cast<size_t>(id)] = is_drawn && CanRunOn(graph, id, ranks, keeps_values, options).ok();
   }
   return chosen;
 }

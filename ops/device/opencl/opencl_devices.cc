@@ -7,28 +7,13 @@
 
 #include "core/memory/counted_heap.h"
 #include "ops/device/opencl/opencl_library.h"
+#include "ops/device/opencl/opencl_memory.h"
 #include "ops/device/opencl/opencl_programs.h"
 
 namespace heddle::ops {
 namespace {
 
-class OpenClMemory : public DeviceMemory {
- public:
-  OpenClMemory(const OpenClLibrary& library, cl_mem memory, int64_t bytes)
-      : library_(library), memory_(memory), bytes_(bytes) {}
-  ~OpenClMemory() override { library_.clReleaseMemObject(memory_); }
-  OpenClMemory(const OpenClMemory&) = delete;
-  OpenClMemory& operator=(const OpenClMemory&) = delete;
-  int64_t bytes() const override { return bytes_; }
-  cl_mem handle() const { return memory_; }
-
- private:
-  const OpenClLibrary& library_;
-  const cl_mem memory_;
-  const int64_t bytes_;
-};
-
-cl_mem HandleOf(const DeviceMemory& memory) { return static_cast<const OpenClMemory&>(memory).handle(); }
+const OpenClMemory& MemoryOf(const DeviceMemory& memory) { return static_cast<const OpenClMemory&>(memory); }
 
 class OpenClKernel : public DeviceKernel {
  public:
@@ -69,8 +54,9 @@ class OpenClMark : public DeviceMark {
 // each marker waits for all commands since the one before, and for that one.
 class OpenClQueue : public DeviceQueue {
  public:
-  OpenClQueue(const OpenClLibrary& library, const DeviceDescription& device, cl_command_queue queue)
-      : library_(library), device_(device), queue_(queue) {}
+  OpenClQueue(const OpenClLibrary& library, const DeviceDescription& device, OpenClMemories& memories,
+              cl_command_queue queue)
+      : library_(library), device_(device), memories_(memories), queue_(queue) {}
   ~OpenClQueue() override {
     library_.clFinish(queue_);
     ForgetEvents();
@@ -81,24 +67,26 @@ class OpenClQueue : public DeviceQueue {
 
   Status Write(const void* from, int64_t bytes, DeviceMemory& to, int64_t offset) override {
     if (bytes == 0) return OkStatus();
-    return Queued("a copy to the device", [&](cl_event* event) {
-      return library_.clEnqueueWriteBuffer(queue_, HandleOf(to), CL_FALSE, static_cast<size_t>(offset),
-                                           static_cast<size_t>(bytes), from, 0, nullptr, event);
+    return Queued("a copy to the device", {&MemoryOf(to)}, [&](cl_event* event) {
+      return library_.clEnqueueWriteBuffer(queue_, MemoryOf(to).handle(), CL_FALSE,
+                                           static_cast<size_t>(offset), static_cast<size_t>(bytes), from, 0,
+                                           nullptr, event);
     });
   }
   Status Read(const DeviceMemory& from, int64_t offset, int64_t bytes, void* to) override {
     if (bytes == 0) return OkStatus();
-    return Queued("a copy from the device", [&](cl_event* event) {
-      return library_.clEnqueueReadBuffer(queue_, HandleOf(from), CL_FALSE, static_cast<size_t>(offset),
-                                          static_cast<size_t>(bytes), to, 0, nullptr, event);
+    return Queued("a copy from the device", {&MemoryOf(from)}, [&](cl_event* event) {
+      return library_.clEnqueueReadBuffer(queue_, MemoryOf(from).handle(), CL_FALSE,
+                                          static_cast<size_t>(offset), static_cast<size_t>(bytes), to, 0,
+                                          nullptr, event);
     });
   }
   Status Copy(const DeviceMemory& from, int64_t from_offset, int64_t bytes, DeviceMemory& to,
               int64_t to_offset) override {
     if (bytes == 0) return OkStatus();
-    return Queued("a copy on the device", [&](cl_event* event) {
+    return Queued("a copy on the device", {&MemoryOf(from), &MemoryOf(to)}, [&](cl_event* event) {
       return library_.clEnqueueCopyBuffer(
-          queue_, HandleOf(from), HandleOf(to), static_cast<size_t>(from_offset),
+          queue_, MemoryOf(from).handle(), MemoryOf(to).handle(), static_cast<size_t>(from_offset),
           static_cast<size_t>(to_offset), static_cast<size_t>(bytes), 0, nullptr, event);
     });
   }
@@ -106,12 +94,13 @@ class OpenClQueue : public DeviceQueue {
                 const LaunchShape& shape) override {
     auto& function = static_cast<OpenClKernel&>(*kernel);
     const std::lock_guard lock(function.mutex());
+    std::vector<const OpenClMemory*> used;
     for (size_t i = 0; i < arguments.size(); ++i) {
       cl_mem memory = nullptr;
       const void* value = nullptr;
       size_t bytes = sizeof(int64_t);
       if (const auto* held = std::get_if<std::shared_ptr<DeviceMemory>>(&arguments[i]); held != nullptr) {
-        if (*held != nullptr) memory = HandleOf(**held);
+        if (*held != nullptr) memory = used.emplace_back(&MemoryOf(**held))->handle();
         value = &memory;
         bytes = sizeof(cl_mem);
       } else if (const auto* whole = std::get_if<int64_t>(&arguments[i]); whole != nullptr) {
@@ -125,8 +114,7 @@ class OpenClQueue : public DeviceQueue {
     }
     const size_t local = static_cast<size_t>(shape.group_size);
     const size_t global = local * static_cast<size_t>(shape.groups);
-    // The driver keeps what a queued command uses.
-    return Queued("a kernel", [&](cl_event* event) {
+    return Queued("a kernel", used, [&](cl_event* event) {
       return library_.clEnqueueNDRangeKernel(queue_, function.handle(), 1, nullptr, &global, &local, 0,
                                              nullptr, event);
     });
@@ -164,7 +152,7 @@ class OpenClQueue : public DeviceQueue {
   Status WaitFor(const std::shared_ptr<DeviceMark>& mark) override {
     if (mark == nullptr) return OkStatus();
     const cl_event before = static_cast<const OpenClMark&>(*mark).event();
-    return Queued("a barrier", [&](cl_event* event) {
+    return Queued("a barrier", {}, [&](cl_event* event) {
       return library_.clEnqueueBarrierWithWaitList(queue_, 1, &before, event);
     });
   }
@@ -182,11 +170,17 @@ class OpenClQueue : public DeviceQueue {
   Status Check(std::string_view command, cl_int code) const {
     return code == CL_SUCCESS ? OkStatus() : OpenClError(code, command, device_);
   }
+  // A command that reads or writes the memory `used`, which may go away before the command is done.
   template <typename Enqueue>
-  Status Queued(std::string_view command, const Enqueue& enqueue) {
+  Status Queued(std::string_view command, const std::vector<const OpenClMemory*>& used,
+                const Enqueue& enqueue) {
     cl_event event = nullptr;
-    HEDDLE_RETURN_IF_ERROR(Check(command, enqueue(&event)));
+    cl_int code = enqueue(&event);
+    // Some drivers look for the memory of a buffer when its first command comes.
+    if (code == CL_MEM_OBJECT_ALLOCATION_FAILURE && memories_.ReleaseKept() > 0) code = enqueue(&event);
+    HEDDLE_RETURN_IF_ERROR(Check(command, code));
     events_.push_back(event);
+    for (const OpenClMemory* const memory : used) memory->UsedBy(queue_, event);
     return OkStatus();
   }
   // The event of a marker behind all commands, which stays this queue's.
@@ -207,6 +201,7 @@ class OpenClQueue : public DeviceQueue {
 
   const OpenClLibrary& library_;
   const DeviceDescription& device_;
+  OpenClMemories& memories_;
   const cl_command_queue queue_;
   std::vector<cl_event> events_;  // Of the last marker and of the commands behind it.
 };
@@ -219,6 +214,7 @@ class OpenClDevice : public ComputeDevice {
         id_(id),
         context_(context),
         description_(std::move(description)),
+        memories_(library, context, description_),
         // Drivers for the processor (POCL) keep what they compile; a binary of theirs takes them longer to
         // make than a second process wins by it.
         programs_(library, id, context, description_,
@@ -226,23 +222,14 @@ class OpenClDevice : public ComputeDevice {
 
   const DeviceDescription& description() const override { return description_; }
 
-  Result<std::shared_ptr<DeviceMemory>> Allocate(int64_t bytes) override {
-    if (bytes > description_.largest_allocation_bytes)
-      return ResourceExhausted("{} bytes at once are more than the {} that the device {} gives", bytes,
-                               description_.largest_allocation_bytes, description_.name);
-    cl_int code = CL_SUCCESS;
-    const cl_mem memory = library_.clCreateBuffer(
-        context_, CL_MEM_READ_WRITE, static_cast<size_t>(std::max<int64_t>(bytes, 8)), nullptr, &code);
-    if (memory == nullptr || code != CL_SUCCESS)
-      return OpenClError(code, fmt::format("{} bytes", bytes), description_);
-    return std::shared_ptr<DeviceMemory>(std::make_shared<OpenClMemory>(library_, memory, bytes));
-  }
+  Result<std::shared_ptr<DeviceMemory>> Allocate(int64_t bytes) override { return memories_.Allocate(bytes); }
 
   Result<std::unique_ptr<DeviceQueue>> MakeQueue() override {
     cl_int code = CL_SUCCESS;
     const cl_command_queue queue = library_.clCreateCommandQueue(context_, id_, 0, &code);
     if (queue == nullptr || code != CL_SUCCESS) return OpenClError(code, "a queue", description_);
-    return std::unique_ptr<DeviceQueue>(std::make_unique<OpenClQueue>(library_, description_, queue));
+    return std::unique_ptr<DeviceQueue>(
+        std::make_unique<OpenClQueue>(library_, description_, memories_, queue));
   }
 
   Result<std::shared_ptr<DeviceKernel>> Compile(const std::string& source, const std::string& name) override {
@@ -257,12 +244,15 @@ class OpenClDevice : public ComputeDevice {
     }
     return std::shared_ptr<DeviceKernel>(std::make_shared<OpenClKernel>(library_, program, kernel));
   }
+  bool IsKept(const std::string& source_or_name) const override { return programs_.IsKept(source_or_name); }
+  void Keep(const std::string& name) override { programs_.Keep(name); }
 
  private:
   const OpenClLibrary& library_;
   const cl_device_id id_;
   const cl_context context_;  // As long as the process.
   const DeviceDescription description_;
+  OpenClMemories memories_;
   const OpenClPrograms programs_;
 };
 

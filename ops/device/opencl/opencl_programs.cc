@@ -11,7 +11,6 @@ namespace {
 
 // Floats, too, are divided as IEEE 754 has it, and no option gives up a rounding.
 constexpr char kOptions[] = "-cl-std=CL1.2 -cl-fp32-correctly-rounded-divide-sqrt";
-constexpr int64_t kMostBytesOnDisk = int64_t{128} << 20;
 
 }  // namespace
 
@@ -32,7 +31,7 @@ OpenClPrograms::OpenClPrograms(const OpenClLibrary& library, cl_device_id id, cl
       id_(id),
       context_(context),
       description_(description),
-      disk_(std::move(folder), kMostBytesOnDisk) {}
+      disk_(std::move(folder), kMostBytesOfKernels) {}
 
 std::string OpenClPrograms::KeyOf(std::string_view source) const {
   return fmt::format("opencl\n{}\n{}\n{}\n{}", description_.name, description_.driver, kOptions, source);

@@ -10,6 +10,9 @@
 
 namespace heddle::ops {
 
+/// What is kept on disk of compiled kernels; the oldest go beyond that.
+constexpr int64_t kMostBytesOfKernels = int64_t{128} << 20;
+
 /// What the code of a failed command means to whoever waits for it: kResourceExhausted, kUnavailable or
 /// kInternal.
 Status OpenClError(cl_int code, std::string_view command, const DeviceDescription& device);
@@ -28,6 +31,9 @@ class OpenClPrograms {
 
   /// Under which a binary is kept.
   std::string KeyOf(std::string_view source) const;
+  /// Whether a binary of that source is kept, or a name that Keep was told.
+  bool IsKept(std::string_view source_or_name) const { return disk_.Find(KeyOf(source_or_name)).has_value(); }
+  void Keep(std::string_view name) const { disk_.Store(KeyOf(name), name); }
 
  private:
   Result<cl_program> Compile(const std::string& source) const;

@@ -2,11 +2,9 @@
 #include "ops/device/operators/device_commands.h"
 
 #include <algorithm>
-#include <map>
-#include <mutex>
-#include <tuple>
 
 #include "core/values/panels.h"
+#include "ops/device/compiled_kernels.h"
 
 namespace heddle::ops {
 namespace {
@@ -28,23 +26,6 @@ std::string Joined(std::string_view types, std::string_view text) {
   source += types;
   source += text;
   return source;
-}
-
-// A kernel of the process, or why the compiler of the device refuses it.
-Result<std::shared_ptr<DeviceKernel>> KernelOf(ComputeDevice& device, const std::string& source,
-                                               const std::string& name) {
-  using Key = std::tuple<ComputeDevice*, std::string, std::string>;
-  static std::mutex mutex;
-  static auto* const kernels = new std::map<Key, Result<std::shared_ptr<DeviceKernel>>>();
-  Key key(&device, name, source);
-  {
-    const std::lock_guard lock(mutex);
-    if (const auto found = kernels->find(key); found != kernels->end()) return found->second;
-  }
-  // Not under the lock: a compiler takes a second. Of two threads that come at once the first one counts.
-  Result<std::shared_ptr<DeviceKernel>> kernel = device.Compile(source, name);
-  const std::lock_guard lock(mutex);
-  return kernels->try_emplace(std::move(key), std::move(kernel)).first->second;
 }
 
 }  // namespace

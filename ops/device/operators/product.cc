@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "core/values/panels.h"
+#include "core/values/sizes.h"
 #include "ops/base/device_forms.h"
 #include "ops/device/operators/long_rows.h"
 #include "ops/device/operators/join_leaves.h"
@@ -191,12 +192,34 @@ int64_t DeviceProduct::leaves() const {
 ProductLimits ProductLimits::Of(const DeviceDescription& device) {
   // A unit of a device that computes doubles slowly does 3e9 operations a second: 50 ms.
   constexpr int64_t kWorkOfUnit = 150'000'000, kTilesOfUnit = 4, kPayloadBytes = int64_t{256} << 20;
+  constexpr int64_t kPartOfMemory = 16;
   const bool has_groups = device.most_group_size >= kTileInLocalMemory.group_size &&
                           device.local_bytes >= kTileInLocalMemory.local_bytes;
   return {.is_in_local_memory = has_groups && !device.is_host,
           .work_of_launch = kWorkOfUnit * device.compute_units,
           .least_tiles = kTilesOfUnit * device.compute_units,
-          .payload_bytes = std::min(kPayloadBytes, device.largest_allocation_bytes)};
+          .payload_bytes = std::min({kPayloadBytes, device.largest_allocation_bytes,
+                                     device.memory_bytes / kPartOfMemory})};
+}
+
+// What ProductLaunches::Chains and Node allocate.
+int64_t ScratchBytes(const DeviceProduct& product, const ProductLimits& limits, bool gives_nodes) {
+  const int64_t payload = SaturatingProduct(SaturatingProduct(product.m, product.n), 8);
+  const int64_t leaves = product.leaves();
+  if (leaves == 1 && !product.is_symmetric && !gives_nodes) {
+    const bool has_sums = product.type == ElementType::kFloat32 && product.terms > kTermsOfStep;
+    return has_sums ? payload : 0;
+  }
+  // Nodes that wait for others while a group joins its leaves: one of each level. Payloads of all leaves, and
+  // those nodes, are together in the bound, or the leaves are halved; each half has a root.
+  const int64_t levels = std::bit_width(static_cast<uint64_t>(leaves - 1));
+  const int64_t waiting = SaturatingProduct(payload, levels);
+  const int64_t all = SaturatingProduct(payload, SaturatingSum(leaves, levels));
+  const int64_t together = std::min(all, std::max(waiting, limits.payload_bytes));
+  int64_t roots = all > limits.payload_bytes ? levels + 1 : 1;
+  // Of a list: those of all nodes, which are one or two of each level, and the triangles of one.
+  if (gives_nodes) roots += 2 * levels + 1;
+  return SaturatingSum(together, SaturatingProduct(payload, roots));
 }
 
 Result<std::shared_ptr<const CellsOnDevice>> Multiply(const DeviceCommands& commands,

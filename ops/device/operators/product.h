@@ -33,6 +33,10 @@ struct ProductLimits {
   static ProductLimits Of(const DeviceDescription& device);
 };
 
+/// What Multiply, or, where `gives_nodes`, NodesOf takes of the memory of the device at most beside operands
+/// and result, in bytes.
+int64_t ScratchBytes(const DeviceProduct& product, const ProductLimits& limits, bool gives_nodes);
+
 /// The whole product, in the memory of the device. The launches of a long one are steps of the queue
 /// (DeviceSteps), as those of NodesOf.
 Result<std::shared_ptr<const CellsOnDevice>> Multiply(const DeviceCommands& commands,

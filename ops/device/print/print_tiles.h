@@ -51,8 +51,12 @@ struct PrintedTiles {
   /// Scalars of the body that come of those in memory (TileLimits), ascending: not only of `scalars`.
   std::vector<NodeId> scalars_in_memory;
   std::vector<int> results;     ///< Results with a row for each row of the driver.
+  /// Rows of the kernel that are one row of the driver. Not 1: the program goes from cell to cell, so that
+  /// what is printed is of one column, and serves all numbers of columns.
+  int64_t rows_of_row = 1;
   int64_t group_size = 0;
   int64_t scratch_doubles = 0;  ///< Of a work-group; 0: its buffers are in local memory.
+  int64_t buffer_columns = 0;   ///< Of all buffers together.
   int patterns = 0;             ///< Arrays of values at the driver's entries.
   std::vector<int> checked;     ///< Positions of inputs.
   bool sets_flags = false;      ///< Whether it may: else the flags stay 0.

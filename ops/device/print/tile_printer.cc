@@ -152,6 +152,7 @@ void TilePrinter::ChooseRows() {
     }
   int64_t columns = 0;
   for (const int64_t of_buffer : buffer_columns_) columns += of_buffer;
+  printed_.buffer_columns = columns;
   int64_t least_height = 0, most_height = 0;
   for (const TileRoot& root : program_.roots) {
     least_height = least_height == 0 ? root.height : std::min(least_height, root.height);
@@ -160,7 +161,9 @@ void TilePrinter::ChooseRows() {
   const int64_t room = limits_.local_bytes / 8 - limits_.group_size;
   int64_t most_rows = kMostTileRows, widest = 1;
   for (const Step& step : program_.steps) widest = std::max(widest, step.columns);
-  if (is_alone_)
+  if (of_cells_)
+    most_rows = is_alone_ ? kMostCellsAlone : kMostCells;
+  else if (is_alone_)
     most_rows = std::clamp<int64_t>(kMostCellsAlone / widest, kMostTileRows, kMostRowsAlone);
   else if (std::max(widest, InfoOfInput(program_.fused.driver).shape.columns) <= kShortRow)
     most_rows = std::max(most_rows, 2 * limits_.group_size);  // Two of them for each work-item.
@@ -416,10 +419,6 @@ void TilePrinter::PrintCopy(int64_t columns, const Cells& from, const Cells& to)
   PrintCells(columns, [&](CellIndex& cell) {
     Line(5, fmt::format("{} = {};", to.At(cell), to.Stored(from.Load(cell))));
   });
-}
-
-Result<PrintedTiles> PrintTiles(const TileProgram& program, const TileLimits& limits) {
-  return TilePrinter(program, limits).Print();
 }
 
 }  // namespace heddle::ops

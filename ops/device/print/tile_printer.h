@@ -28,8 +28,9 @@ namespace heddle::ops {
 /// (TileLimits::group_size 1), whose plain loops the compiler of the device vectorizes.
 class TilePrinter {
  public:
-  TilePrinter(const TileProgram& program, const TileLimits& limits)
-      : program_(program), limits_(limits), is_alone_(limits.group_size == 1) {}
+  /// `of_cells`: rows are single cells.
+  TilePrinter(const TileProgram& program, const TileLimits& limits, bool of_cells)
+      : program_(program), limits_(limits), of_cells_(of_cells), is_alone_(limits.group_size == 1) {}
   Result<PrintedTiles> Print();
 
  private:
@@ -41,6 +42,8 @@ class TilePrinter {
   // Of one work-item, whose loops should be long.
   static constexpr int64_t kMostRowsAlone = 1024;
   static constexpr int64_t kMostCellsAlone = 8192;
+  // Of rows that are single cells: eight for each work-item.
+  static constexpr int64_t kMostCells = 1024;
   // Rows that a work-item which is alone adds to places of a payload at once, so that it loads and stores
   // them less often.
   static constexpr int64_t kRowsAtOnce = 8;
@@ -449,6 +452,7 @@ class TilePrinter {
 
   const TileProgram& program_;
   const TileLimits limits_;
+  const bool of_cells_;
   const bool is_alone_;
   PrintedTiles printed_;
   std::string text_;

@@ -11,9 +11,12 @@
 #include "core/programs/phased_operator.h"
 #include "core/programs/text_format.h"
 #include "core/values/panels.h"
+#include "core/values/sizes.h"
 #include "ops/aggregate/aggregate.h"
 #include "ops/base/operator.h"
+#include "ops/device/compiled_kernels.h"
 #include "ops/device/device_matrix.h"
+#include "ops/device/operators/kernel_scratch.h"
 #include "ops/device/print/print_tiles.h"
 #include "ops/device/run/run_phases_on_device.h"
 #include "ops/device/run/step_queue.h"
@@ -98,7 +101,7 @@ Result<FusedOperator> BodyOf(const Node& node, std::span<const ValueInfo> inputs
   return fused;
 }
 
-Result<TileProgram> ProgramOf(const Node& node, std::span<const ValueInfo> inputs) {
+Result<TileProgram> LoweredOf(const Node& node, std::span<const ValueInfo> inputs) {
   if (node.fused == nullptr) {
     const Operator* const op = FindOperator(node.op);
     if (op == nullptr || op->effect || (op->fusion.use == RowUse::kNone && op->aggregate == nullptr))
@@ -122,10 +125,13 @@ std::string KeyOf(const Node& node, std::span<const ValueInfo> inputs) {
   return text;
 }
 
-// What is known of an operator without a device.
+// What is known of an operator without a device. All but the first are of one that is printed.
 struct KnownOperator {
   Status can_run;
   std::vector<bool> patterned;  // As in TileProgram.
+  TileScratch scratch;
+  int driver = 0;           // The input whose rows it walks.
+  std::vector<int> spread;  // CSR inputs whose cells it reads.
 };
 
 KnownOperator Examine(const Node& node, std::span<const ValueInfo> inputs) {
@@ -138,10 +144,19 @@ KnownOperator Examine(const Node& node, std::span<const ValueInfo> inputs) {
   if (HasKernelsOfItsOwn(node, inputs)) return {};
   // What computes it, and so where its result is, depends on them.
   if (KindOf(node) == OperatorKind::kProduct && inputs[1].shape.columns == kUnknown)
-    return {Unimplemented("on a device: a product whose columns are not known yet"), {}};
-  const Result<TileProgram> program = ProgramOf(node, inputs);
-  if (!program.ok()) return {program.status(), {}};
-  return {PrintTiles(*program, {}).status(), program->patterned};
+    return {.can_run = Unimplemented("on a device: a product whose columns are not known yet")};
+  const Result<TileProgram> program = LoweredOf(node, inputs);
+  if (!program.ok()) return {.can_run = program.status()};
+  KnownOperator known{.patterned = program->patterned, .driver = program->fused.driver};
+  const Result<PrintedTiles> printed = PrintTiles(*program, {});
+  known.can_run = printed.status();
+  if (!printed.ok()) return known;
+  known.scratch = TileScratch::Of(*program, *printed);
+  for (size_t i = 0; i < printed->inputs.size(); ++i) {
+    const bool is_csr = inputs[static_cast<size_t>(printed->inputs[i])].format == Format::kSparse;
+    if (is_csr && !printed->sparse[i]) known.spread.push_back(printed->inputs[i]);
+  }
+  return known;
 }
 
 // The answers are kept: each planning of a block asks for all of its operators.
@@ -183,11 +198,20 @@ bool StaysOnDevice(const Node& node, std::span<const ValueInfo> inputs, size_t i
   }
 }
 
+namespace {
+
+// What names the kernels of an operator's own, which take all sizes as arguments.
+std::string NameOfKernels(const Node& node, std::span<const ValueInfo> inputs) {
+  return fmt::format("kernels of {} of {}", node.op, Name(inputs[0].element_type));
+}
+
+}  // namespace
+
 DeviceOperators& DeviceOperators::Of(ComputeDevice& device) {
   static std::mutex mutex;
-  static auto* const made = new std::map<ComputeDevice*, std::unique_ptr<DeviceOperators>>();
+  static auto* const made = new std::map<uint64_t, std::unique_ptr<DeviceOperators>>();  // By device.
   const std::lock_guard lock(mutex);
-  std::unique_ptr<DeviceOperators>& operators = (*made)[&device];
+  std::unique_ptr<DeviceOperators>& operators = (*made)[device.id()];
   if (operators == nullptr) operators = std::make_unique<DeviceOperators>(device);
   return *operators;
 }
@@ -196,30 +220,72 @@ Status DeviceOperators::CanRun(const Node& node, std::span<const ValueInfo> inpu
   return Known(node, inputs)->can_run;
 }
 
+int64_t DeviceOperators::ScratchBytes(const Node& node, std::span<const ValueInfo> inputs, Phase phase,
+                                      int64_t rows, const DeviceDescription& device) {
+  if (HasKernelsOfItsOwn(node, inputs)) return ScratchOfKernels(node, inputs, phase, rows, device);
+  if (node.phased != nullptr) return 0;
+  const std::shared_ptr<const KnownOperator> known = Known(node, inputs);
+  if (!known->can_run.ok()) return 0;
+  const int64_t of_driver = inputs[static_cast<size_t>(known->driver)].shape.rows;
+  int64_t bytes = known->scratch.Bytes(rows >= 0 ? rows : std::max<int64_t>(of_driver, 0), device);
+  for (const int input : known->spread) {
+    const ValueInfo& info = inputs[static_cast<size_t>(input)];
+    if (info.shape.IsKnown())
+      bytes = SaturatingSum(bytes, SaturatingProduct(info.shape.Cells(), BytesOf(info.element_type)));
+  }
+  return bytes;
+}
+
+std::shared_ptr<DeviceOperators::Program> DeviceOperators::ProgramOf(
+    const Node& node, std::span<const ValueInfo> inputs, const std::vector<bool>& scalars_there) {
+  std::string key = KeyOf(node, inputs);
+  for (size_t i = 0; i < scalars_there.size(); ++i)
+    if (scalars_there[i]) key += fmt::format(" there {}", i);
+  const std::lock_guard lock(mutex_);
+  if (const auto* found = programs_.Find(key); found != nullptr) return *found;
+  return programs_.Add(key, std::make_shared<Program>());
+}
+
+const Status& DeviceOperators::Print(Program& program, const Node& node, std::span<const ValueInfo> inputs,
+                                     const std::vector<bool>& scalars_there) {
+  std::call_once(program.is_printed, [&] {
+    program.status = [&]() -> Status {
+      HEDDLE_ASSIGN_OR_RETURN(TileProgram lowered, LoweredOf(node, inputs));
+      HEDDLE_ASSIGN_OR_RETURN(program.printed,
+                              DeviceTiles::Print(lowered, device_.description(), group_size_, scalars_there));
+      program.lowered = std::make_shared<const TileProgram>(std::move(lowered));
+      return OkStatus();
+    }();
+  });
+  return program.status;
+}
+
 Result<std::shared_ptr<const DeviceTiles>> DeviceOperators::TilesOf(const KernelCall& call) {
-  std::string key = KeyOf(call.node, call.input_infos);
   std::vector<bool> scalars_there;  // By input: a scalar that is on the device.
   for (size_t i = 0; i < call.inputs.size(); ++i) {
     const bool is_scalar = call.input_infos[i].IsScalar();
     scalars_there.push_back(is_scalar && call.inputs[i] != nullptr && call.inputs[i]->IsMatrix());
-    if (scalars_there.back()) key += fmt::format(" there {}", i);
   }
-  std::shared_ptr<Program> program;
+  const std::shared_ptr<Program> program = ProgramOf(call.node, call.input_infos, scalars_there);
+  HEDDLE_RETURN_IF_ERROR(Print(*program, call.node, call.input_infos, scalars_there));
+  std::call_once(program->is_made,
+                 [&] { program->tiles = DeviceTiles::Make(program->lowered, device_, program->printed); });
+  return program->tiles;
+}
+
+std::string DeviceOperators::KernelOf(const Node& node, std::span<const ValueInfo> inputs) {
+  if (node.phased != nullptr) return "";
+  if (HasKernelsOfItsOwn(node, inputs)) return NameOfKernels(node, inputs);
+  const std::shared_ptr<Program> program = ProgramOf(node, inputs, {});
+  return Print(*program, node, inputs, {}).ok() ? program->printed.passes[0].source : std::string();
+}
+
+bool DeviceOperators::IsCompiled(const std::string& kernel) {
   {
     const std::lock_guard lock(mutex_);
-    if (const auto* found = programs_.Find(key); found != nullptr) {
-      program = *found;
-    } else {
-      program = programs_.Add(key, std::make_shared<Program>());
-    }
+    if (used_kernels_.contains(kernel)) return true;
   }
-  const auto make = [&]() -> Result<std::shared_ptr<const DeviceTiles>> {
-    HEDDLE_ASSIGN_OR_RETURN(TileProgram lowered, ProgramOf(call.node, call.input_infos));
-    return DeviceTiles::Make(std::make_shared<const TileProgram>(std::move(lowered)), device_, group_size_,
-                             scalars_there);
-  };
-  std::call_once(program->is_made, [&] { program->tiles = make(); });
-  return program->tiles;
+  return ops::IsCompiled(device_, kernel, PrintedTiles().name);
 }
 
 Result<std::unique_ptr<QueuedCall>> DeviceOperators::QueueKernels(const KernelCall& call, DeviceQueue& queue,
@@ -241,6 +307,13 @@ Result<std::unique_ptr<QueuedCall>> DeviceOperators::QueueKernels(const KernelCa
   HEDDLE_ASSIGN_OR_RETURN(std::optional<Value> result,
                           FindOperator(call.node.op)->run_on_device(on_device, *steps));
   if (!result) return Unimplemented("on a device: this call of {}", call.node.op);
+  const std::string kernels = NameOfKernels(call.node, call.input_infos);
+  bool is_first = false;
+  {
+    const std::lock_guard lock(mutex_);
+    is_first = used_kernels_.insert(kernels).second;
+  }
+  if (is_first) device_.Keep(kernels);
   results[0] = *std::move(result);
   return std::unique_ptr<QueuedCall>(
       std::make_unique<QueuedKernels>(std::move(steps), !results[0].matrix().IsOnDevice()));

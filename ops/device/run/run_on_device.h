@@ -3,6 +3,7 @@
 
 #include <memory>
 #include <mutex>
+#include <set>
 #include <span>
 #include <string>
 
@@ -38,6 +39,19 @@ class DeviceOperators {
   /// operators.
   static Status CanRun(const Node& node, std::span<const ValueInfo> inputs);
 
+  /// What a call of an operator that CanRun takes of the memory of the device at most beside what it reads
+  /// and makes, in bytes: payloads of leaves, and buffers. `rows`: of the matrix whose rows it walks; -1:
+  /// all.
+  static int64_t ScratchBytes(const Node& node, std::span<const ValueInfo> inputs, Phase phase, int64_t rows,
+                              const DeviceDescription& device);
+
+  /// What names the kernels of an operator that CanRun: operators with the same name share them. "": the
+  /// device takes none.
+  std::string KernelOf(const Node& node, std::span<const ValueInfo> inputs);
+  /// Whether nothing of that name is left to compile: this process has done it, or an earlier one of the
+  /// user, and the device keeps what it has made.
+  bool IsCompiled(const std::string& kernel);
+
   /// Queues what computes the call as its operator does, to the bit, or the first of it
   /// (QueuedCall::HasMore); a program that is new is printed and compiled before. Waits for nothing. Results
   /// that StaysOnDevice names are in the memory of the device afterwards. kUnimplemented, with the reason,
@@ -61,11 +75,19 @@ class DeviceOperators {
   // The operator by its own kernels.
   Result<std::unique_ptr<QueuedCall>> QueueKernels(const KernelCall& call, DeviceQueue& queue,
                                                    std::span<Value> results);
-  /// A program that is compiled, or why there is none. Whoever asks while it is compiled waits.
+  /// A program that is printed and compiled, or why there is none. Whoever asks meanwhile waits.
   struct Program {
-    std::once_flag is_made;
+    std::once_flag is_printed, is_made;
+    Status status;
+    std::shared_ptr<const TileProgram> lowered;
+    PrintedTiles printed;
     Result<std::shared_ptr<const DeviceTiles>> tiles = Internal("a program that nobody has made");
   };
+  // `scalars_there`: by input, a scalar that is on the device. Empty: none is.
+  std::shared_ptr<Program> ProgramOf(const Node& node, std::span<const ValueInfo> inputs,
+                                     const std::vector<bool>& scalars_there);
+  const Status& Print(Program& program, const Node& node, std::span<const ValueInfo> inputs,
+                      const std::vector<bool>& scalars_there);
   Result<std::shared_ptr<const DeviceTiles>> TilesOf(const KernelCall& call);
   Result<std::unique_ptr<QueuedCall>> QueueTiles(const KernelCall& call, DeviceQueue& queue,
                                                  std::span<Value> results, ScalarResults scalars);
@@ -74,8 +96,9 @@ class DeviceOperators {
 
   ComputeDevice& device_;
   const int64_t group_size_;
-  std::mutex mutex_;  ///< Of the next; not held while something is compiled.
+  std::mutex mutex_;  ///< Of what follows; not held while something is compiled.
   RecentlyUsedMap<std::string, std::shared_ptr<Program>> programs_{kMostPrograms};
+  std::set<std::string> used_kernels_;  ///< Names of those of operators of their own.
 };
 
 }  // namespace heddle::ops

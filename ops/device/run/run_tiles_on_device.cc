@@ -8,10 +8,12 @@
 #include <vector>
 
 #include "core/values/panels.h"
+#include "core/values/sizes.h"
+#include "ops/device/compiled_kernels.h"
 #include "ops/device/device_matrix.h"
 #include "ops/device/operators/find_infinite.h"
-#include "ops/device/operators/spread_entries.h"
 #include "ops/device/operators/join_leaves.h"
+#include "ops/device/operators/spread_entries.h"
 #include "ops/fused/run/body_rows.h"
 #include "ops/fused/run/body_scalars.h"
 #include "ops/fused/run/run_long_rows.h"
@@ -86,19 +88,52 @@ FinishedCells FinishedOf(const TileProgram& program, const TileRoot& root) {
   return cells;
 }
 
+int64_t GroupsOf(int64_t tasks, const DeviceDescription& device) {
+  return std::clamp<int64_t>(tasks, 1, device.compute_units * kGroupsPerUnit);
+}
+
 }  // namespace
 
-Result<std::shared_ptr<const DeviceTiles>> DeviceTiles::Make(std::shared_ptr<const TileProgram> program,
-                                                             ComputeDevice& device, int64_t group_size,
-                                                             std::vector<bool> scalars_in_memory) {
-  TileLimits limits = LimitsOf(device.description(), group_size);
+TileScratch TileScratch::Of(const TileProgram& program, const PrintedTiles& printed) {
+  // Each device has 32 KiB of local memory (OpenCL 1.2, table 4.3), of which a group has half. Other buffers
+  // are as low as tiles are: eight rows.
+  constexpr int64_t kLeastLocalBytes = 16 << 10, kRowsOfTile = 8;
+  TileScratch scratch;
+  const int64_t doubles = SaturatingProduct(printed.buffer_columns, kRowsOfTile);
+  if (doubles > (kLeastLocalBytes - kGroupSize * 8) / 8) scratch.group_doubles = doubles;
+  for (const TileRoot& root : program.roots) {
+    const int64_t payloads = LeavesOf(program, root, root.height);
+    scratch.payloads.push_back({root.height, SaturatingProduct(payloads, root.width)});
+    // Chains that go on from tile to tile.
+    if (AddsSingles(program, root)) scratch.group_doubles = SaturatingSum(scratch.group_doubles, root.width);
+  }
+  scratch.row_doubles = SaturatingProduct(program.saved_arrays, program.cut_columns);
+  return scratch;
+}
+
+int64_t TileScratch::Bytes(int64_t rows, const DeviceDescription& device) const {
+  constexpr int64_t kLeastRowsOfTask = 8;
+  int64_t doubles = SaturatingProduct(GroupsOf(CeilDivide(rows, kLeastRowsOfTask), device), group_doubles);
+  doubles = SaturatingSum(doubles, SaturatingProduct(rows, row_doubles));
+  for (const Payloads& of_root : payloads)
+    doubles = SaturatingSum(doubles, SaturatingProduct(CeilDivide(rows, of_root.height), of_root.width));
+  return SaturatingSum(SaturatingProduct(doubles, 8), static_cast<int64_t>(sizeof(kNoFlags)));
+}
+
+Result<PrintedTiles> DeviceTiles::Print(const TileProgram& program, const DeviceDescription& device,
+                                        int64_t group_size, std::vector<bool> scalars_in_memory) {
+  TileLimits limits = LimitsOf(device, group_size);
   if (limits.group_size != 1 && limits.group_size < 8)
     return Unimplemented("a device whose work-groups have fewer than 8 work-items");
   limits.scalars_in_memory = std::move(scalars_in_memory);
-  HEDDLE_ASSIGN_OR_RETURN(PrintedTiles printed, PrintTiles(*program, limits));
+  return PrintTiles(program, limits);
+}
+
+Result<std::shared_ptr<const DeviceTiles>> DeviceTiles::Make(std::shared_ptr<const TileProgram> program,
+                                                             ComputeDevice& device, PrintedTiles printed) {
   std::vector<std::shared_ptr<DeviceKernel>> kernels;
   for (const PrintedPass& pass : printed.passes) {
-    HEDDLE_ASSIGN_OR_RETURN(kernels.emplace_back(), device.Compile(pass.source, printed.name));
+    HEDDLE_ASSIGN_OR_RETURN(kernels.emplace_back(), KernelOf(device, pass.source, printed.name));
   }
   return std::shared_ptr<const DeviceTiles>(
       new DeviceTiles(std::move(program), device, std::move(printed), std::move(kernels)));
@@ -196,10 +231,11 @@ Status DeviceTiles::QueueReadings(const KernelCall& call, DeviceQueue& queue, st
                                   const std::map<NodeId, Value>& scalars, Readings* readings) const {
   const TileProgram& program = *program_;
   const int64_t rows = call.inputs[static_cast<size_t>(program.fused.driver)]->matrix().rows();
+  const int64_t kernel_rows = rows * printed_.rows_of_row;
   std::vector<int64_t> tasks;  // Of each pass.
   for (const PrintedPass& pass : printed_.passes)
-    tasks.push_back(CeilDivide(rows, pass.task_rows) * pass.row_tasks);
-  std::vector<DeviceArgument> arguments = {rows, tasks[0]};
+    tasks.push_back(CeilDivide(kernel_rows, pass.task_rows) * pass.row_tasks);
+  std::vector<DeviceArgument> arguments = {kernel_rows, tasks[0]};
   Matrix driver;                                        // A CSR one, on the device.
   std::vector<std::shared_ptr<DeviceMemory>> infinite;  // In the order of inputs, as `checked` is.
   for (size_t i = 0; i < printed_.inputs.size(); ++i) {
@@ -256,10 +292,8 @@ Status DeviceTiles::QueueReadings(const KernelCall& call, DeviceQueue& queue, st
     HEDDLE_RETURN_IF_ERROR(queue.Write(kNoFlags, sizeof(kNoFlags), *flags, 0));
   }
   arguments.emplace_back(flags);
-  const auto groups_of = [&](int64_t count) {
-    return std::clamp<int64_t>(count, 1, device_.description().compute_units * kGroupsPerUnit);
-  };
-  const int64_t groups = groups_of(*std::max_element(tasks.begin(), tasks.end()));
+  const int64_t groups =
+      GroupsOf(*std::max_element(tasks.begin(), tasks.end()), device_.description());
   if (printed_.scratch_doubles > 0) {
     HEDDLE_ASSIGN_OR_RETURN(std::shared_ptr<DeviceMemory> scratch,
                             device_.Allocate(groups * printed_.scratch_doubles * 8));
@@ -276,11 +310,11 @@ Status DeviceTiles::QueueReadings(const KernelCall& call, DeviceQueue& queue, st
     arguments.emplace_back(std::move(saved));
   }
   arguments.insert(arguments.end(), infinite.begin(), infinite.end());
-  for (size_t p = 0; p < kernels_.size() && rows > 0; ++p) {
+  for (size_t p = 0; p < kernels_.size() && kernel_rows > 0; ++p) {
     arguments[1] = tasks[p];
     HEDDLE_RETURN_IF_ERROR(
         queue.Launch(kernels_[p], arguments,
-                     {.groups = groups_of(tasks[p]), .group_size = printed_.group_size}));
+                     {.groups = GroupsOf(tasks[p], device_.description()), .group_size = printed_.group_size}));
   }
   for (size_t r = 0; r < payloads.size(); ++r)
     HEDDLE_RETURN_IF_ERROR(QueueRoot(call, queue, r, payloads[r], flags, results, readings));

@@ -16,15 +16,32 @@
 
 namespace heddle::ops {
 
+/// What a call of a tile program takes of the memory of a device beside what it reads and makes, as far as
+/// the program tells: not the values at entries of a CSR driver, whose number it does not know.
+struct TileScratch {
+  struct Payloads {
+    int64_t height;  ///< Rows of a leaf.
+    int64_t width;   ///< Doubles of its payloads.
+  };
+  std::vector<Payloads> payloads;  ///< By reduction.
+  int64_t group_doubles = 0;       ///< Buffers of a work-group that may not fit in local memory.
+  int64_t row_doubles = 0;         ///< Values of a row that phases save.
+
+  static TileScratch Of(const TileProgram& program, const PrintedTiles& printed);
+  /// Of a call of so many rows, at most.
+  int64_t Bytes(int64_t rows, const DeviceDescription& device) const;
+};
+
 /// A tile program as a device runs it.
 class DeviceTiles : public std::enable_shared_from_this<DeviceTiles> {
  public:
-  /// Prints and compiles it, for work-groups of so many work-items (0: as many as suit the device) and inputs
-  /// of which those scalars are in the memory of the device.
-  /// kUnimplemented for a program of which no kernel is printed.
+  /// Prints it, for work-groups of so many work-items (0: as many as suit the device) and inputs of which those
+  /// scalars are in the memory of the device. kUnimplemented for a program of which no kernel is printed.
+  static Result<PrintedTiles> Print(const TileProgram& program, const DeviceDescription& device,
+                                    int64_t group_size, std::vector<bool> scalars_in_memory = {});
+  /// Compiles what is printed of it, unless the process has those kernels (KernelOf).
   static Result<std::shared_ptr<const DeviceTiles>> Make(std::shared_ptr<const TileProgram> program,
-                                                         ComputeDevice& device, int64_t group_size,
-                                                         std::vector<bool> scalars_in_memory = {});
+                                                         ComputeDevice& device, PrintedTiles printed);
 
   /// Queues what computes the operator of the call as RunTiles does, to the bit. Matrices among the inputs
   /// are in the memory of the device or are copied there; matrices among the results of a whole call are

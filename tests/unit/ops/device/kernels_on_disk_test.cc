@@ -5,6 +5,7 @@
 #include <optional>
 #include <string>
 
+#include "opened_device.h"
 #include "ops/device/opencl/opencl_programs.h"
 #include "tests/support/process.h"
 
@@ -15,30 +16,10 @@ std::string SourceOf(const std::string& name) {
   return fmt::format("__kernel void {}(__global double* a) {{ a[get_global_id(0)] += 1.0; }}\n", name);
 }
 
-// The first device of the machine, opened once.
-struct Opened {
-  const OpenClLibrary* library = nullptr;
-  cl_device_id id = nullptr;
-  cl_context context = nullptr;
-};
-
-Opened Open() {
-  Opened opened;
-  const Result<const OpenClLibrary*> library = OpenClLibrary::Open();
-  cl_platform_id platform = nullptr;
-  if (!library.ok() || (*library)->clGetPlatformIDs(1, &platform, nullptr) != CL_SUCCESS) return opened;
-  if ((*library)->clGetDeviceIDs(platform, CL_DEVICE_TYPE_ALL, 1, &opened.id, nullptr) != CL_SUCCESS)
-    return opened;
-  cl_int code = CL_SUCCESS;
-  opened.context = (*library)->clCreateContext(nullptr, 1, &opened.id, nullptr, nullptr, &code);
-  if (code == CL_SUCCESS) opened.library = *library;
-  return opened;
-}
-
 class KernelsOnDiskTest : public ::testing::Test {
  protected:
   void SetUp() override {
-    static const Opened opened = Open();
+    const Opened& opened = FirstOpened();
     if (opened.library == nullptr) GTEST_SKIP() << "this machine has no OpenCL device";
     library_ = opened.library;
     id_ = opened.id;
@@ -89,6 +70,19 @@ TEST_F(KernelsOnDiskTest, WhatTheDriverDoesNotTakeIsReplaced) {
     EXPECT_TRUE(Has(SourceOf("one"), "one"));
     EXPECT_GT(Disk().Find(key).value_or("").size(), 20u);
   }
+}
+
+// Programs, and what somebody calls compiled that takes several of them.
+TEST_F(KernelsOnDiskTest, WhatIsKeptIsKnown) {
+  EXPECT_FALSE(Programs().IsKept(SourceOf("one")));
+  EXPECT_TRUE(Has(SourceOf("one"), "one"));
+  EXPECT_TRUE(Programs().IsKept(SourceOf("one")));
+  EXPECT_FALSE(Programs().IsKept("kernels of a test"));
+  Programs().Keep("kernels of a test");
+  EXPECT_TRUE(Programs().IsKept("kernels of a test"));
+  description_.driver = "version 2";
+  EXPECT_FALSE(Programs().IsKept(SourceOf("one")));
+  EXPECT_FALSE(Programs().IsKept("kernels of a test"));
 }
 
 }  // namespace

@@ -7,11 +7,13 @@
 #include <cstring>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <thread>
 #include <vector>
 
 #include "first_device.h"
+#include "ops/device/compiled_kernels.h"
 #include "ops/device/opencl/usable_devices.h"
 #include "ops/device/print/print_tiles.h"
 #include "ops/device/run/run_on_device.h"
@@ -161,6 +163,60 @@ TEST(DeviceOperatorsTest, KernelsAreCompiledSideBySide) {
   for (const char* op : {"exp", "abs", "exp", "abs", "exp"}) threads.emplace_back(queue, op);
   for (std::thread& thread : threads) thread.join();
   EXPECT_EQ(device.compiled(), 2);
+}
+
+// Whose kernels are counted.
+class CountedCompiler : public WrongDevice {
+ public:
+  CountedCompiler() : WrongDevice(/*has_doubles=*/true) {}
+  Result<std::shared_ptr<DeviceKernel>> Compile(const std::string& source, const std::string& name) override {
+    ++compiled_;
+    return WrongDevice::Compile(source, name);
+  }
+  bool IsKept(const std::string& source) const override { return source == kept_; }
+  void Keep(const std::string& source) override { kept_ = source; }
+  int compiled() const { return compiled_; }
+
+ private:
+  int compiled_ = 0;
+  std::string kept_;
+};
+
+// A device may be made where another one has been.
+TEST(DeviceOperatorsTest, AnotherDeviceAtTheSameAddressHasKernelsOfItsOwn) {
+  std::optional<CountedCompiler> device;
+  for (int round = 0; round < 3; ++round) {
+    const uint64_t before = device ? device->id() : 0;
+    const DeviceOperators* const of_before = device ? &DeviceOperators::Of(*device) : nullptr;
+    device.emplace();
+    EXPECT_NE(device->id(), before);
+    EXPECT_NE(&DeviceOperators::Of(*device), of_before);
+    EXPECT_EQ(&DeviceOperators::Of(*device), &DeviceOperators::Of(*device));
+    EXPECT_FALSE(IsCompiled(*device, "a source", "kernel"));
+    for (int i = 0; i < 2; ++i) EXPECT_TRUE(KernelOf(*device, "a source", "kernel").ok());
+    EXPECT_TRUE(IsCompiled(*device, "a source", "kernel"));
+    EXPECT_FALSE(IsCompiled(*device, "a source", "another kernel"));
+    EXPECT_EQ(device->compiled(), 1);
+  }
+}
+
+// Functions of cells have one kernel for all shapes, and what an earlier process has compiled is known.
+TEST(DeviceOperatorsTest, KernelsOfCellsServeAllShapes) {
+  CountedCompiler device;
+  DeviceOperators operators(device);
+  const auto kernel = [&](const std::string& op, int64_t rows, int64_t columns) {
+    const ValueInfo info = ValueInfo::OfMatrix({rows, columns});
+    return operators.KernelOf({.op = op, .inputs = {0}, .info = info}, {&info, 1});
+  };
+  EXPECT_NE(kernel("exp", 100, 3), "");
+  EXPECT_EQ(kernel("exp", 100, 3), kernel("exp", 7, 1));
+  EXPECT_EQ(kernel("exp", 100, 3), kernel("exp", 50, 3000));
+  EXPECT_NE(kernel("exp", 100, 3), kernel("abs", 100, 3));
+  EXPECT_FALSE(operators.IsCompiled(kernel("exp", 100, 3)));
+  device.Keep(kernel("exp", 100, 3));
+  EXPECT_TRUE(operators.IsCompiled(kernel("exp", 7, 9)));
+  EXPECT_FALSE(operators.IsCompiled(kernel("abs", 7, 9)));
+  EXPECT_EQ(device.compiled(), 0);
 }
 
 TEST(RefusedDevicesTest, Names) {

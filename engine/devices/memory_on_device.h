@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <optional>
+
+#include "core/programs/plan.h"
+
+namespace heddle::engine {
+
+/// What a plan takes at most of the memory of its device, of the rank with the most, in bytes.
+struct MemoryOnDevice {
+  Device device;
+  int64_t memory_bytes = 0;  ///< That the device has.
+  int64_t values = 0;        ///< Of registers there.
+  int64_t working = 0;       ///< What an operator works with beside them.
+};
+
+/// nullopt where the plan has no device, or this process does not have it.
+std::optional<MemoryOnDevice> MemoryOnDeviceOf(const Plan& plan);
+
+}  // namespace heddle::engine

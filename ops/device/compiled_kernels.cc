@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ops/device/compiled_kernels.h"
+
+#include <mutex>
+#include <tuple>
+#include <utility>
+
+#include "core/recently_used.h"
+
+namespace heddle::ops {
+namespace {
+
+constexpr size_t kMostKernels = 1024;
+
+// A kernel, or why there is none. Whoever asks while it is compiled waits.
+struct Compiled {
+  std::once_flag is_made;
+  Result<std::shared_ptr<DeviceKernel>> kernel = Internal("a kernel that nobody has compiled");
+  bool is_there = false;  // Of the mutex of all.
+};
+
+using Key = std::tuple<uint64_t, std::string, std::string>;  // Device, name and source.
+
+struct Kernels {
+  std::mutex mutex;  // Not held while something is compiled.
+  RecentlyUsedMap<Key, std::shared_ptr<Compiled>> by_source{kMostKernels};
+  int64_t compiled = 0;
+};
+
+Kernels& OfProcess() {
+  // Never destroyed: drivers' threads may outlive what is static.
+  static auto* const kernels = new Kernels();
+  return *kernels;
+}
+
+}  // namespace
+
+Result<std::shared_ptr<DeviceKernel>> KernelOf(ComputeDevice& device, const std::string& source,
+                                               const std::string& name) {
+  Kernels& kernels = OfProcess();
+  Key key(device.id(), name, source);
+  std::shared_ptr<Compiled> compiled;
+  {
+    const std::lock_guard lock(kernels.mutex);
+    const auto* const found = kernels.by_source.Find(key);
+    compiled = found != nullptr ? *found
+                                : kernels.by_source.Add(std::move(key), std::make_shared<Compiled>());
+  }
+  std::call_once(compiled->is_made, [&] {
+    compiled->kernel = device.Compile(source, name);
+    const std::lock_guard lock(kernels.mutex);
+    compiled->is_there = true;
+    ++kernels.compiled;
+  });
+  return compiled->kernel;
+}
+
+bool IsCompiled(const ComputeDevice& device, const std::string& source, const std::string& name) {
+  Kernels& kernels = OfProcess();
+  {
+    const std::lock_guard lock(kernels.mutex);
+    const auto* const found = kernels.by_source.Find(Key(device.id(), name, source));
+    if (found != nullptr && (*found)->is_there) return true;
+  }
+  return device.IsKept(source);
+}
+
+int64_t CompiledKernels() {
+  Kernels& kernels = OfProcess();
+  const std::lock_guard lock(kernels.mutex);
+  return kernels.compiled;
+}
+
+}  // namespace heddle::ops

@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ops/device/opencl/opencl_memory.h"
+
+#include <algorithm>
+
+#include "core/values/panels.h"
+#include "ops/device/opencl/opencl_programs.h"
+
+namespace heddle::ops {
+namespace {
+
+// Buffers that are kept take no more of the memory of the device: on POCL it is the host's.
+constexpr int64_t kPartKept = 8;
+// Of the sizes of buffers, so that small ones differ less.
+constexpr int64_t kStepBytes = 256;
+
+}  // namespace
+
+OpenClMemory::~OpenClMemory() {
+  memories_.owned_bytes_ -= buffer_bytes_;
+  ForgetDone();
+  // The events are released with the last copy of the function.
+  struct Uses {
+    ~Uses() {
+      for (const auto& [queue, event] : last) memories.library_.clReleaseEvent(event);
+    }
+    OpenClMemories& memories;
+    std::vector<std::pair<cl_command_queue, cl_event>> last;
+  };
+  const std::shared_ptr<Uses> uses(new Uses{memories_, std::move(last_uses_)});
+  memories_.kept_.Keep({.handle = handle_, .bytes = buffer_bytes_, .is_idle = [uses] {
+                          return std::all_of(uses->last.begin(), uses->last.end(), [&](const auto& use) {
+                            return uses->memories.IsDone(use.second);
+                          });
+                        }});
+}
+
+void OpenClMemory::UsedBy(cl_command_queue queue, cl_event event) const {
+  memories_.library_.clRetainEvent(event);
+  const std::lock_guard lock(mutex_);
+  const auto found = std::find_if(last_uses_.begin(), last_uses_.end(),
+                                  [&](const auto& use) { return use.first == queue; });
+  if (found != last_uses_.end()) {
+    // Done before this one: a queue does its commands one after the other.
+    memories_.library_.clReleaseEvent(std::exchange(found->second, event));
+    return;
+  }
+  // Queues come and go, and an event may hold its queue.
+  ForgetDone();
+  last_uses_.emplace_back(queue, event);
+}
+
+void OpenClMemory::ForgetDone() const {
+  std::erase_if(last_uses_, [&](const auto& use) {
+    const bool is_done = memories_.IsDone(use.second);
+    if (is_done) memories_.library_.clReleaseEvent(use.second);
+    return is_done;
+  });
+}
+
+OpenClMemories::OpenClMemories(const OpenClLibrary& library, cl_context context,
+                               const DeviceDescription& device)
+    : library_(library),
+      context_(context),
+      device_(device),
+      kept_(device.memory_bytes / kPartKept,
+            [&library](void* handle) { library.clReleaseMemObject(static_cast<cl_mem>(handle)); }) {}
+
+Result<std::shared_ptr<DeviceMemory>> OpenClMemories::Allocate(int64_t bytes) {
+  if (bytes > device_.largest_allocation_bytes)
+    return ResourceExhausted("{} bytes at once are more than the {} that the device {} gives", bytes,
+                             device_.largest_allocation_bytes, device_.name);
+  const int64_t rounded = std::min(CeilDivide(std::max<int64_t>(bytes, 1), kStepBytes) * kStepBytes,
+                                   std::max<int64_t>(device_.largest_allocation_bytes, 1));
+  const auto owned = [&](cl_mem handle, int64_t buffer_bytes) {
+    owned_bytes_ += buffer_bytes;
+    return std::shared_ptr<DeviceMemory>(
+        std::make_shared<OpenClMemory>(*this, handle, bytes, buffer_bytes));
+  };
+  if (const std::optional<FreeBuffers::Buffer> kept = kept_.Take(rounded))
+    return owned(static_cast<cl_mem>(kept->handle), kept->bytes);
+  const int64_t surplus = owned_bytes_ + kept_.bytes() + rounded - device_.memory_bytes;
+  if (surplus > 0) kept_.Release(surplus);
+  cl_int code = CL_SUCCESS;
+  cl_mem handle = Make(rounded, &code);
+  if (handle == nullptr && ReleaseKept() > 0) handle = Make(rounded, &code);
+  if (handle == nullptr) return OpenClError(code, fmt::format("{} bytes", bytes), device_);
+  return owned(handle, rounded);
+}
+
+cl_mem OpenClMemories::Make(int64_t bytes, cl_int* code) {
+  const cl_mem handle =
+      library_.clCreateBuffer(context_, CL_MEM_READ_WRITE, static_cast<size_t>(bytes), nullptr, code);
+  if (handle != nullptr && *code == CL_SUCCESS) {
+    ++made_;
+    return handle;
+  }
+  return nullptr;
+}
+
+// Also of commands that have failed: nothing uses the buffer any more.
+bool OpenClMemories::IsDone(cl_event event) const {
+  cl_int state = CL_COMPLETE;
+  const cl_int code = library_.clGetEventInfo(event, CL_EVENT_COMMAND_EXECUTION_STATUS, sizeof(state), &state,
+                                              nullptr);
+  return code != CL_SUCCESS || state <= CL_COMPLETE;
+}
+
+}  // namespace heddle::ops
