@@ -129,7 +129,7 @@ std::string KeyOf(const Node& node, std::span<const ValueInfo> inputs) {
 struct KnownOperator {
   Status can_run;
   std::vector<bool> patterned;  // As in TileProgram.
-  TileScratch scratch;
+  DeviceScratch scratch;
   int driver = 0;           // The input whose rows it walks.
   std::vector<int> spread;  // CSR inputs whose cells it reads.
 };
@@ -151,7 +151,7 @@ KnownOperator Examine(const Node& node, std::span<const ValueInfo> inputs) {
   const Result<PrintedTiles> printed = PrintTiles(*program, {});
   known.can_run = printed.status();
   if (!printed.ok()) return known;
-  known.scratch = TileScratch::Of(*program, *printed);
+  known.scratch = DeviceScratch::Of(*program, *printed);
   for (size_t i = 0; i < printed->inputs.size(); ++i) {
     const bool is_csr = inputs[static_cast<size_t>(printed->inputs[i])].format == Format::kSparse;
     if (is_csr && !printed->sparse[i]) known.spread.push_back(printed->inputs[i]);

@@ -94,11 +94,11 @@ int64_t GroupsOf(int64_t tasks, const DeviceDescription& device) {
 
 }  // namespace
 
-TileScratch TileScratch::Of(const TileProgram& program, const PrintedTiles& printed) {
+DeviceScratch DeviceScratch::Of(const TileProgram& program, const PrintedTiles& printed) {
   // Each device has 32 KiB of local memory (OpenCL 1.2, table 4.3), of which a group has half. Other buffers
   // are as low as tiles are: eight rows.
   constexpr int64_t kLeastLocalBytes = 16 << 10, kRowsOfTile = 8;
-  TileScratch scratch;
+  DeviceScratch scratch;
   const int64_t doubles = SaturatingProduct(printed.buffer_columns, kRowsOfTile);
   if (doubles > (kLeastLocalBytes - kGroupSize * 8) / 8) scratch.group_doubles = doubles;
   for (const TileRoot& root : program.roots) {
@@ -111,7 +111,7 @@ TileScratch TileScratch::Of(const TileProgram& program, const PrintedTiles& prin
   return scratch;
 }
 
-int64_t TileScratch::Bytes(int64_t rows, const DeviceDescription& device) const {
+int64_t DeviceScratch::Bytes(int64_t rows, const DeviceDescription& device) const {
   constexpr int64_t kLeastRowsOfTask = 8;
   int64_t doubles = SaturatingProduct(GroupsOf(CeilDivide(rows, kLeastRowsOfTask), device), group_doubles);
   doubles = SaturatingSum(doubles, SaturatingProduct(rows, row_doubles));
@@ -314,7 +314,8 @@ Status DeviceTiles::QueueReadings(const KernelCall& call, DeviceQueue& queue, st
     arguments[1] = tasks[p];
     HEDDLE_RETURN_IF_ERROR(
         queue.Launch(kernels_[p], arguments,
-                     {.groups = GroupsOf(tasks[p], device_.description()), .group_size = printed_.group_size}));
+                     {.groups = GroupsOf(tasks[p], device_.description()),
+                      .group_size = printed_.group_size}));
   }
   for (size_t r = 0; r < payloads.size(); ++r)
     HEDDLE_RETURN_IF_ERROR(QueueRoot(call, queue, r, payloads[r], flags, results, readings));

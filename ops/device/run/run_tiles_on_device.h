@@ -18,7 +18,7 @@ namespace heddle::ops {
 
 /// What a call of a tile program takes of the memory of a device beside what it reads and makes, as far as
 /// the program tells: not the values at entries of a CSR driver, whose number it does not know.
-struct TileScratch {
+struct DeviceScratch {
   struct Payloads {
     int64_t height;  ///< Rows of a leaf.
     int64_t width;   ///< Doubles of its payloads.
@@ -27,7 +27,7 @@ struct TileScratch {
   int64_t group_doubles = 0;       ///< Buffers of a work-group that may not fit in local memory.
   int64_t row_doubles = 0;         ///< Values of a row that phases save.
 
-  static TileScratch Of(const TileProgram& program, const PrintedTiles& printed);
+  static DeviceScratch Of(const TileProgram& program, const PrintedTiles& printed);
   /// Of a call of so many rows, at most.
   int64_t Bytes(int64_t rows, const DeviceDescription& device) const;
 };
