@@ -282,8 +282,6 @@ Status DeviceTiles::QueueReadings(const KernelCall& call, DeviceQueue& queue, st
                             device_.Allocate(LeavesOf(program, root, rows) * root.width * 8));
     arguments.emplace_back(payloads.back());
     readings->has_flags |= stays && MayNeedWideSums(program, root);
-    arguments.emplace_back(payloads.back());
-    readings->has_flags |= Stays(call, root, *readings) && MayNeedWideSums(program, root);
   }
   std::shared_ptr<DeviceMemory> flags;  // Where nobody sets them the kernel has an address of nothing.
   if (readings->has_flags) {
