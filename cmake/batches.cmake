@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # Files of one folder are compiled several at a time: headers are parsed, and templates compiled, once a batch and not once
 # a file. Files may use the same names in their anonymous namespaces: such files come into different batches.
-option(HEDDLE_BATCHES "Compile several files of a folder at a time (deploy/build sets it)" OFF)
+option(HEDDLE_BATCHES "Compile several files of a folder at a time (release builds; deploy/build sets it)" OFF)
 set(heddle_files_of_batch 8)
 
 # The names that lines at the left edge of `text` declare.
@@ -176,7 +176,7 @@ endfunction()
 # Forms batches of the files of each target of this CMakeLists.txt. Files with options of their own, or that define macros,
 # are compiled alone, as are those with the property SKIP_UNITY_BUILD_INCLUSION.
 function(heddle_batches)
-  if(NOT HEDDLE_BATCHES)
+  if(NOT HEDDLE_BATCHES OR NOT CMAKE_BUILD_TYPE STREQUAL "Release" OR NOT CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
     return()
   endif()
   get_directory_property(targets BUILDSYSTEM_TARGETS)
