@@ -3,6 +3,13 @@
 # a file. Files may use the same names in their anonymous namespaces: such files come into different batches.
 option(HEDDLE_BATCHES "Compile several files of a folder at a time (release builds; deploy/build sets it)" OFF)
 set(heddle_files_of_batch 8)
+set(heddle_forms_batches OFF)
+if(HEDDLE_BATCHES AND CMAKE_BUILD_TYPE STREQUAL "Release" AND CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+  set(heddle_forms_batches ON)
+  # GCC looks for memory that it can use again when it has this many kilobytes; by itself it does when it has 128 MB, again and
+  # again for a batch.
+  target_compile_options(heddle_options INTERFACE --param=ggc-min-heapsize=524288)
+endif()
 
 # The names that lines at the left edge of `text` declare.
 function(heddle_declared_names out text)
@@ -176,7 +183,7 @@ endfunction()
 # Forms batches of the files of each target of this CMakeLists.txt. Files with options of their own, or that define macros,
 # are compiled alone, as are those with the property SKIP_UNITY_BUILD_INCLUSION.
 function(heddle_batches)
-  if(NOT HEDDLE_BATCHES OR NOT CMAKE_BUILD_TYPE STREQUAL "Release" OR NOT CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+  if(NOT heddle_forms_batches)
     return()
   endif()
   get_directory_property(targets BUILDSYSTEM_TARGETS)
