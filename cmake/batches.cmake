@@ -33,9 +33,12 @@ function(heddle_declared_names out text)
   set(${out} "${names}" PARENT_SCOPE)
 endfunction()
 
-# The names that a source file has for itself: those in its anonymous namespaces.
+# The names that a source file has for itself: those in its anonymous namespaces, and types, aliases and static functions
+# outside of them.
 function(heddle_own_names out text)
-  set(names "")
+  string(REGEX MATCHALL "\n(using [A-Za-z_0-9]+ =|(struct|class|enum)[^\n]*{|static |constexpr |inline )[^\n]*" outside "${text}")
+  string(REPLACE ";" "" outside "${outside}")
+  heddle_declared_names(names "${outside}")
   while(TRUE)
     string(FIND "${text}" "\nnamespace {\n" begin)
     string(FIND "${text}" "\n}  // namespace\n" end)
@@ -181,8 +184,8 @@ function(heddle_form_batches target files)
   endwhile()
 endfunction()
 
-# Forms batches of the files of each target of this CMakeLists.txt. Files with options of their own, or that define macros,
-# are compiled alone, as are those with the property SKIP_UNITY_BUILD_INCLUSION.
+# Forms batches of the files of each target of this CMakeLists.txt. Files with options of their own, that define macros or
+# include headers of Linux are compiled alone, as are those with the property SKIP_UNITY_BUILD_INCLUSION.
 function(heddle_batches)
   if(NOT heddle_forms_batches)
     return()
