@@ -22,7 +22,8 @@ function(heddle_declared_names out text)
     string(REGEX REPLACE "<[^<>]*>" "" line "${line}")
     string(REGEX REPLACE "<[^<>]*>" "" line "${line}")
     string(REGEX REPLACE "[({].*" "" line "${line}")
-    if(line MATCHES "^\n(using [^=]*::|template *$|namespace)|operator|::~?[A-Za-z_0-9]+ *$")
+    if(line MATCHES "^\n(using namespace|template *$|namespace)|operator" OR
+        (line MATCHES "::~?[A-Za-z_0-9]+ *$" AND NOT line MATCHES "^\nusing "))
       continue()
     endif()
     # Macros have no small letters.
@@ -36,7 +37,7 @@ endfunction()
 # The names that a source file has for itself: those in its anonymous namespaces, and types, aliases and static functions
 # outside of them.
 function(heddle_own_names out text)
-  string(REGEX MATCHALL "\n(using [A-Za-z_0-9]+ =|(struct|class|enum)[^\n]*{|static |constexpr |inline )[^\n]*" outside "${text}")
+  string(REGEX MATCHALL "\n(using |(struct|class|enum)[^\n]*{|static |constexpr |inline )[^\n]*" outside "${text}")
   string(REPLACE ";" "" outside "${outside}")
   heddle_declared_names(names "${outside}")
   while(TRUE)

@@ -33,6 +33,7 @@ write_source(a/calls_outer "" "constexpr int kRoom = 1;" "int CallsOuter() { ret
 write_source(a/includes "#include \"a/outer.h\"" "" "int Includes() { return 1; }")
 write_source(a/name_of_header "" "struct Parts final : Base {};" "")
 write_source(a/alias "" "" "using Plain = int;")
+write_source(a/used "" "using other::Plain;" "")
 write_source(a/macro "#define HEDDLE_ONCE 1\n" "" "")
 write_source(a/kernel "#include <linux/tcp.h>\n" "" "")
 foreach(number RANGE 1 9)
@@ -63,6 +64,7 @@ expect_together(ON plain includes)
 expect_together(OFF includes name_of_header)    # A header that the one includes declares a name that the other has.
 expect_together(ON same_name name_of_header)
 expect_together(OFF alias plain)                # Outside of its anonymous namespace it has the other one's name.
+expect_together(OFF used plain)
 expect_together(OFF macro plain)                # What a macro is to others is not looked for.
 expect_together(OFF kernel plain)
 expect_together(ON many_1 many_8)
