@@ -271,12 +271,16 @@ function(heddle_options_of_tests target level)
   heddle_precompile(${target} FROM heddle_precompiled_tests_${level})
 endfunction()
 
-# heddle_test(NAME FOLDER [SHARDS n] [STARTS_PROCESSES] [END_TO_END] DEPENDS ...): one GoogleTest binary from all sources in
+# heddle_test(NAME FOLDER [SECONDS s] [SHARDS n] [STARTS_PROCESSES] [END_TO_END] DEPENDS ...): one GoogleTest binary from all sources in
 # tests/FOLDER. END_TO_END: it tests the built binary, so nobody waits for what the compiler makes of the test itself.
-# ctest runs a long suite as n tests NAME_1 ... NAME_n, each with every n-th case, and begins with those. A suite takes two
-# of the places of `ctest -j4`; one whose processes wait for each other most of the time takes one.
+# ctest runs a long suite as n tests NAME_1 ... NAME_n, each with every n-th case, and begins with what takes longest: SECONDS
+# are about those of the whole suite alone on two cores, if it is a long one. A suite takes two of the places of
+# `ctest -j4`; one whose processes wait for each other most of the time takes one.
 function(heddle_test name folder)
-  cmake_parse_arguments(arg "STARTS_PROCESSES;END_TO_END" "SHARDS" "DEPENDS" ${ARGN})
+  cmake_parse_arguments(arg "STARTS_PROCESSES;END_TO_END" "SECONDS;SHARDS" "DEPENDS" ${ARGN})
+  if(NOT arg_SECONDS)
+    set(arg_SECONDS 1)
+  endif()
   set(places 2)
   if(arg_STARTS_PROCESSES)
     set(places 1)
@@ -295,14 +299,15 @@ function(heddle_test name folder)
   heddle_options_of_tests(${name} ${level})
   if(NOT arg_SHARDS)
     add_test(NAME ${name} COMMAND ${name})
-    set_tests_properties(${name} PROPERTIES PROCESSORS ${places})
+    set_tests_properties(${name} PROPERTIES COST ${arg_SECONDS} PROCESSORS ${places})
     return()
   endif()
   math(EXPR last "${arg_SHARDS} - 1")
+  math(EXPR cost "(${arg_SECONDS} + ${last}) / ${arg_SHARDS}")
   foreach(shard RANGE ${last})
     math(EXPR number "${shard} + 1")
     add_test(NAME ${name}_${number} COMMAND ${name})
     set_tests_properties(${name}_${number} PROPERTIES
-      ENVIRONMENT "GTEST_TOTAL_SHARDS=${arg_SHARDS};GTEST_SHARD_INDEX=${shard}" COST ${arg_SHARDS} PROCESSORS ${places})
+      ENVIRONMENT "GTEST_TOTAL_SHARDS=${arg_SHARDS};GTEST_SHARD_INDEX=${shard}" COST ${cost} PROCESSORS ${places})
   endforeach()
 endfunction()

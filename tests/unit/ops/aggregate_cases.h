@@ -163,7 +163,7 @@ class OperatorRun {
 /// body() on one thread, then on two.
 inline void OnOneAndTwoThreads(const std::function<void()>& body) {
   for (int threads : {1, 2}) {
-    SCOPED_TRACE(testing::Message() << threads << " threads");
+    SCOPED_TRACE(::testing::Message() << threads << " threads");
     Arena arena(threads);
     arena.Execute(body);
   }

@@ -17,7 +17,7 @@
 namespace heddle::ops {
 
 /// A folder with files, and how they read.
-class FormatsTest : public testing::Test {
+class FormatsTest : public ::testing::Test {
  protected:
   FormatsTest() {
     std::string pattern = (std::filesystem::temp_directory_path() / "heddle-formats-XXXXXX").string();
