@@ -180,7 +180,9 @@ Result<Expression> Expression::Compile(const std::string& code, const std::vecto
   options.can_run = ops::CanRunFused;
   options.fuses_wide_products = !for_device;
   if (for_device)
-    options.can_run_in_phases = [](const Graph& of, NodeId node) { return ops::CanRunInPhases(of, node).ok(); };
+    options.can_run_in_phases = [](const Graph& of, NodeId node) {
+      return ops::CanRunInPhases(of, node).ok();
+    };
   options.sparsity_of = [&](std::string_view name) {
     const auto found = inputs.find(std::string(name));
     if (found == inputs.end() || !found->second.IsMatrix()) return -1.0;

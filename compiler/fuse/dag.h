@@ -61,8 +61,8 @@ double DrawnSparsity(const Graph& graph, const Node& node);
 /// Needs: inferred infos. Linear in the graph. `sparsity_of` may be empty. The graph must outlive the result.
 Dag MakeDag(const Graph& graph, const SparsityOf& sparsity_of);
 
-/// Takes products of dense matrices with more than 8 columns out of what may be fused: devices compute them by
-/// kernels of their own (ops/device/operators), which take a fraction of what tiles of rows take for them.
+/// Takes products of dense matrices with more than 8 columns out of what may be fused: devices compute them
+/// by kernels of their own (ops/device/operators), which take a fraction of what tiles of rows take for them.
 void ExcludeWideProducts(Dag* dag);
 
 /// Whether every rank has its own rows of a live-in.

@@ -59,7 +59,7 @@ Result<Value> ReportOf(std::span<const PartFailure> failures) {
   return Value(std::move(report));
 }
 
-Status FirstFailure(const Value& reports) {
+Status FirstReportedFailure(const Value& reports) {
   const Frame& frame = reports.frame();
   if (frame.rows() == 0) return OkStatus();
   const Column places = frame.column(kPlace), steps = frame.column(kStep);
@@ -81,7 +81,7 @@ Status MakeReported(Result<Value> rows, int64_t place, int64_t step, std::span<V
 }
 
 Status GiveReported(const StageCall& call, std::span<Value> outputs) {
-  HEDDLE_RETURN_IF_ERROR(FirstFailure(call.Received(1)));
+  HEDDLE_RETURN_IF_ERROR(FirstReportedFailure(call.Received(1)));
   outputs[0] = call.Received(0);
   return OkStatus();
 }

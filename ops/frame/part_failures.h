@@ -23,7 +23,7 @@ struct PartFailure {
 /// (kFailedPrecondition, and PartFailure::is_of_data): what else there is among them is returned at once.
 Result<Value> ReportOf(std::span<const PartFailure> failures);
 /// Of the reports of all ranks the failure that counts; OK without any.
-Status FirstFailure(const Value& reports);
+Status FirstReportedFailure(const Value& reports);
 
 /// Two stages: the first computes this rank's rows of the result and reports, the second gives them.
 inline constexpr Reach kRowsAndReport[] = {Reach::kHere, Reach::kAll};

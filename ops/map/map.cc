@@ -335,7 +335,7 @@ Status MapStage(const StageCall& call, const Request& request, std::span<Value> 
 }
 
 Status JoinStage(const StageCall& call, const Request& request, std::span<Value> outputs) {
-  HEDDLE_RETURN_IF_ERROR(FirstFailure(call.Received(2)));
+  HEDDLE_RETURN_IF_ERROR(FirstReportedFailure(call.Received(2)));
   outputs[0] = call.Received(1);
   if (!IsByColumns(request)) return OkStatus();
   const Frame& frame = call.inputs[0]->frame();

@@ -90,7 +90,7 @@ Status Read(const StageCall& call, std::span<Value> outputs) {
 
 // Sums go to the rank that has the row of the table; the size of the table is the largest that is asked for.
 Status Send(const StageCall& call, std::span<Value> outputs) {
-  HEDDLE_RETURN_IF_ERROR(FirstFailure(call.Received(kReport)));
+  HEDDLE_RETURN_IF_ERROR(FirstReportedFailure(call.Received(kReport)));
   const Matrix& sizes = call.Received(kSize).matrix();
   Shape shape{0, 0};
   for (int64_t rank = 0; rank < sizes.rows(); ++rank) {

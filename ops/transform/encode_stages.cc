@@ -440,7 +440,7 @@ Status Encode(const StageCall& call, const TransformSpec& spec, std::span<Value>
 
 Status RunEncodeStage(const StageCall& call, std::span<Value> outputs) {
   if (call.stage == kGive) {
-    HEDDLE_RETURN_IF_ERROR(FirstFailure(call.Received(kReport)));
+    HEDDLE_RETURN_IF_ERROR(FirstReportedFailure(call.Received(kReport)));
     outputs[0] = call.Received(kRows);
     outputs[1] = call.Received(kMetadata);
     return OkStatus();

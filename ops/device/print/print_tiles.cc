@@ -18,7 +18,8 @@ int64_t ColumnsOf(const TileProgram& program, NodeId node) {
 // many: then rows without gaps are one column, whatever their length. nullopt: its order of cells, or what it
 // reads, depends on columns.
 std::optional<int64_t> ColumnsOfCells(const TileProgram& program) {
-  if (program.by_pattern || !program.roots.empty() || program.steps.empty() || program.chunks > 1)
+  if (program.by_pattern || !program.roots.empty() || program.steps.empty() || program.chunks > 1 ||
+      program.cut_columns > 0 || program.phases > 1)
     return std::nullopt;
   const int64_t columns = program.steps[0].columns;
   const auto has_all = [&](const TileRef& ref) {

@@ -40,8 +40,8 @@ struct PrintedPass {
 /// payloads of its leaves, one behind the other (LeavesOf); two ints (flags): the first is set to 1 where a
 /// sum of a row is no finite number, the second where such a result has cells beside the entries that are not
 /// 0; the buffers of all work-groups, where `scratch_doubles` is not 0; `patterns` arrays of doubles, one for
-/// each entry of the driver; rows of saved values, for each of the program's `saved_arrays`; for each input of
-/// `checked` an int, not 0 where some of its cells are infinite or NaN.
+/// each entry of the driver; rows of saved values, for each of the program's `saved_arrays`; for each input
+/// of `checked` an int, not 0 where some of its cells are infinite or NaN.
 struct PrintedTiles {
   std::vector<PrintedPass> passes;
   std::string name = "heddle_tiles";

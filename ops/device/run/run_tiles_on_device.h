@@ -35,8 +35,9 @@ struct DeviceScratch {
 /// A tile program as a device runs it.
 class DeviceTiles : public std::enable_shared_from_this<DeviceTiles> {
  public:
-  /// Prints it, for work-groups of so many work-items (0: as many as suit the device) and inputs of which those
-  /// scalars are in the memory of the device. kUnimplemented for a program of which no kernel is printed.
+  /// Prints it, for work-groups of so many work-items (0: as many as suit the device) and inputs of which
+  /// those scalars are in the memory of the device. kUnimplemented for a program of which no kernel is
+  /// printed.
   static Result<PrintedTiles> Print(const TileProgram& program, const DeviceDescription& device,
                                     int64_t group_size, std::vector<bool> scalars_in_memory = {});
   /// Compiles what is printed of it, unless the process has those kernels (KernelOf).

@@ -33,9 +33,10 @@ TEST_F(CsrOnDeviceTest, ProductsOfFloats) {
     const NodeId cells = at_entries ? body.Op("*", {x, body.Input(Value(Cells(shape.rows, 1, 2)))}) : x;
     const NodeId v = body.Input(Value(Cells(shape.columns, 70, 3))),
                  y = body.Input(Value(Cells(shape.rows, 12, 4)));
-    body.fused().kind = FusionTemplate::kStitch;
-    body.Finish({body.Op("%*%", {cells, v}), body.Op("t%*%", {cells, y})});
-    body.ExpectSame(fmt::format("products of {}, {}", shape, at_entries ? "at entries" : "an input"));
+    body.Finish({body.Op("%*%", {cells, v})});
+    body.ExpectSame(fmt::format("X V of {}, {}", shape, at_entries ? "at entries" : "an input"));
+    body.Finish({body.Op("t%*%", {cells, y})});
+    body.ExpectSame(fmt::format("t(X) Y of {}, {}", shape, at_entries ? "at entries" : "an input"));
   }
   ExpectNothingLeftToHost();
 }
