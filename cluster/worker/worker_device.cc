@@ -81,9 +81,11 @@ Json ObjectIn(const std::string& listed) {
 
 Result<WorkerDevice> ChooseWorkerDevice(const std::string& devices, const std::string& listed) {
   const Json found = ObjectIn(listed);
-  if (!found.is_object() || !found.contains("devices") || !found["devices"].is_array())
+  if (!found.is_object() || !found.contains("devices") || !found["devices"].is_array()) {
+    const std::string line = listed.substr(0, listed.find('\n'));
     return Unavailable("'heddle devices' lists none: it says '{}'",
-                       EscapeForTerminal(CutAtCharacter(listed, kMostNameBytes)));
+                       EscapeForTerminal(CutAtCharacter(line, kMostNameBytes)));
+  }
   WorkerDevice chosen;
   double most = 0;
   for (const Json& device : found["devices"]) {

@@ -84,7 +84,7 @@ TEST(WorkerDeviceTest, WhereThereIsNoneItSaysWhy) {
       ChooseWorkerDevice("auto", R"({"devices":[{"device":"opencl:0","is_host":true}],"why":""})");
   EXPECT_EQ(host->why_not, "this machine has no device beside its processor");
   EXPECT_EQ(ChooseWorkerDevice("auto", "Segmentation fault\n").status().message(),
-            "'heddle devices' lists none: it says 'Segmentation fault\\n'");
+            "'heddle devices' lists none: it says 'Segmentation fault'");
   EXPECT_EQ(ChooseWorkerDevice("auto", "").status().message(), "'heddle devices' lists none: it says ''");
 }
 
