@@ -85,7 +85,10 @@ class ScriptsOnSimulatedDeviceTest : public testing::Test {
         const ScriptOutcome actual = RunScript(script, options);
         ASSERT_TRUE(actual.status.ok()) << actual.status.ToString();
         EXPECT_EQ(actual.output, expected.output);
-        EXPECT_GT(device_->launches(), before + 5);
+        // A random half may be none of the few operators.
+        if (std::string_view(devices) == "opencl:0") {
+          EXPECT_GT(device_->launches(), before + 5);
+        }
         EXPECT_TRUE(device_->faults().empty()) << testing::PrintToString(device_->faults());
         EXPECT_EQ(device_->bytes_in_use(), 0);
       }

@@ -31,7 +31,7 @@ TEST_F(CsrOnDeviceTest, ProductsOfFloats) {
     BodyBuilder body;
     const NodeId x = body.Input(Value(*ToSparse(Cells(shape.rows, shape.columns, 1, false, 0.03))));
     const NodeId cells = at_entries ? body.Op("round", {x}) : x;
-    const NodeId v = body.Input(Value(Cells(shape.columns, 70, 3))),
+    const NodeId v = body.Input(Value(Cells(shape.columns, 66, 3))),
                  y = body.Input(Value(Cells(shape.rows, 12, 4)));
     body.Finish({body.Op("%*%", {cells, v})});
     body.ExpectSame(fmt::format("X V of {}, {}", shape, at_entries ? "at entries" : "an input"));
