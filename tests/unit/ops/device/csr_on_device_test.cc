@@ -16,7 +16,6 @@ namespace {
 
 class CsrOnDeviceTest : public TilesOnDeviceTest {
  protected:
-  bool InBothForms() const override { return true; }
   void ExpectNothingLeftToHost() {
     EXPECT_GT(ran(), 0);
     EXPECT_TRUE(left_to_host().empty()) << left_to_host().begin()->first;

@@ -19,14 +19,11 @@
 namespace heddle::ops::testing {
 
 /// Runs what BodyBuilder runs once more on the device, and compares: by work-groups of many work-items, as on
-/// a GPU, or of one, as on a processor: bodies in turns, or each by both (`in_both_forms`).
+/// a GPU, or of one, as on a processor: bodies in turns, or with all plans each by both.
 class DeviceComparison {
  public:
-  explicit DeviceComparison(ComputeDevice& device, bool in_both_forms = testing_support::RunsAllPlans())
-      : in_both_forms_(in_both_forms),
-        of_many_(device, 64),
-        of_one_(device, 1),
-        queue_(*device.MakeQueue()) {
+  explicit DeviceComparison(ComputeDevice& device)
+      : of_many_(device, 64), of_one_(device, 1), queue_(*device.MakeQueue()) {
     BodyBuilder::also_run = [this](const KernelCall& call, std::span<const Value> expected) {
       RunOnDevice(call, expected);
     };
@@ -132,7 +129,7 @@ class DeviceComparison {
     return "";
   }
 
-  const bool in_both_forms_;
+  const bool in_both_forms_ = testing_support::RunsAllPlans();
   DeviceOperators of_many_, of_one_;
   std::map<std::string, bool> turns_;  // By body.
   const std::unique_ptr<DeviceQueue> queue_;
@@ -146,10 +143,9 @@ class TilesOnDeviceTest : public ::testing::Test {
   void SetUp() override {
     ComputeDevice* const device = FirstDevice();
     if (device == nullptr) GTEST_SKIP() << "this machine has no OpenCL device";
-    comparison_.emplace(*device, InBothForms());
+    comparison_.emplace(*device);
   }
 
-  virtual bool InBothForms() const { return testing_support::RunsAllPlans(); }
   int ran() const { return comparison_->ran(); }
   const std::map<std::string, int>& left_to_host() const { return comparison_->left_to_host(); }
 
