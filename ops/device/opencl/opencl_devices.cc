@@ -174,6 +174,8 @@ class OpenClQueue : public DeviceQueue {
   template <typename Enqueue>
   Status Queued(std::string_view command, const std::vector<const OpenClMemory*>& used,
                 const Enqueue& enqueue) {
+    // A driver whose memory is the process's takes it here, and POCL ends the process where the heap refuses.
+    const HeapModeScope counts(HeapMode::kCounts);
     cl_event event = nullptr;
     cl_int code = enqueue(&event);
     // Some drivers look for the memory of a buffer when its first command comes.
