@@ -353,6 +353,8 @@ class TilePrinter {
   // Both end with three braces.
   void BeginEachEntry();
   void BeginEntriesByRow();
+  // Cells (w, c) of k columns for one of several work-items, and the rows [first, last) that a round has.
+  void BeginCellsByEntries(int64_t k);
   // The cell of a CSR input in row `i` of the tile and the column of the driver's entry `e`, by its name.
   std::string PrintFind(int input);
   void PrintIntersect(const Step& step);

@@ -118,10 +118,7 @@ void TilePrinter::PrintMultiplyEntries(const Step& step) {
     return Line(3, "}");
   }
   if (k > kFewColumns) {
-    Line(3, EachTogether("cell", fmt::format("n * {}", k)));
-    Line(4, fmt::format("const int w = cell / {}, c = cell % {}, is_mine_row = w < n;", k, k));
-    Line(4, fmt::format("const int first = from / {0}, last = min((from + {1}) / {0} + 1, n);", k,
-                        limits_.group_size));
+    BeginCellsByEntries(k);
     Line(4, "double acc = 0.0; {");
     BeginEntries(input, "w", "first", "last");
     Line(5, fmt::format("const double x = is_mine ? {} : 0.0;", value));
@@ -184,10 +181,7 @@ void TilePrinter::PrintMultiplySingleEntries(const Step& step) {
     Line(4, each(fmt::format("{} = acc[c];", to.At("i", "strip + c"))));
     return Line(3, "}");
   }
-  Line(3, EachTogether("cell", fmt::format("n * {}", k)));
-  Line(4, fmt::format("const int w = cell / {}, c = cell % {}, is_mine_row = w < n;", k, k));
-  Line(4, fmt::format("const int first = from / {0}, last = min((from + {1}) / {0} + 1, n);", k,
-                      limits_.group_size));
+  BeginCellsByEntries(k);
   Line(4, "double acc = 0.0; float chain = 0.0f; int block = 0; {");
   BeginEntries(input, "w", "first", "last");
   Line(5, "if (is_mine) {");
@@ -306,6 +300,13 @@ void TilePrinter::BeginEachEntry() {
 }
 
 // The entries `e` of row `i` of the tile, row after row.
+void TilePrinter::BeginCellsByEntries(int64_t k) {
+  Line(3, EachTogether("cell", fmt::format("n * {}", k)));
+  Line(4, fmt::format("const int w = cell / {}, c = cell % {}, is_mine_row = w < n;", k, k));
+  Line(4, fmt::format("const int first = from / {0}, last = min((from + {1}) / {0} + 1, n);", k,
+                      limits_.group_size));
+}
+
 void TilePrinter::BeginEntriesByRow() {
   const int driver = program_.fused.driver;
   Line(3, "for (int i = 0; i < n; ++i) {");
