@@ -49,6 +49,19 @@ void GraphValues::Reset(NodeId node) {
   values_[Index(node)] = own.data();
 }
 
+KernelCall CallOf(const Graph& graph, const OperatorStep& step, std::span<const Value* const> inputs,
+                  KernelContext& context) {
+  return {.node = graph[step.node],
+          .phase = Phase::kWhole,
+          .inputs = inputs,
+          .input_infos = step.input_infos,
+          .row_begin = step.row_begin,
+          .row_end = step.row_end,
+          .total_rows = step.total_rows,
+          .context = context,
+          .op = step.op};
+}
+
 Status GraphValues::Run(const OperatorStep& step, const KernelSource& kernels, KernelContext& context) {
   const Node& node = graph_[step.node];
   std::array<const Value*, 16> few;
@@ -56,17 +69,9 @@ Status GraphValues::Run(const OperatorStep& step, const KernelSource& kernels, K
   if (node.inputs.size() > few.size()) many.resize(node.inputs.size());
   const std::span inputs(many.empty() ? few.data() : many.data(), node.inputs.size());
   for (size_t i = 0; i < inputs.size(); ++i) inputs[i] = Of(node.inputs[i]);
-  const Status status = kernels.Run({.node = node,
-                                     .phase = Phase::kWhole,
-                                     .inputs = inputs,
-                                     .input_infos = step.input_infos,
-                                     .row_begin = step.row_begin,
-                                     .row_end = step.row_end,
-                                     .total_rows = step.total_rows,
-                                     .context = context,
-                                     .last_read = step.reads_last ? Own(node.inputs[0]).data() : nullptr,
-                                     .op = step.op},
-                                    Own(step.node));
+  KernelCall call = CallOf(graph_, step, inputs, context);
+  call.last_read = step.reads_last ? Own(node.inputs[0]).data() : nullptr;
+  const Status status = kernels.Run(call, Own(step.node));
   return status.ok() ? status : status.At(node.position);
 }
 

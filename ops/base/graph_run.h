@@ -37,6 +37,9 @@ struct OperatorStep {
 };
 /// Takes the sizes of an inferred graph: all rows of the step's node.
 void SetSizes(const Graph& graph, OperatorStep* step);
+/// The call of the step, which outlives it, on those inputs of the node.
+KernelCall CallOf(const Graph& graph, const OperatorStep& step, std::span<const Value* const> inputs,
+                  KernelContext& context);
 
 /// Where the values of a graph's nodes are among all of them: a node has one value, a tuple one for each
 /// result, and the node that names a result has that of the tuple.

@@ -162,16 +162,8 @@ Status PhasesOnDevice::QueueOperator(NodeId id) {
   std::vector<const Value*> inputs;
   for (const NodeId input : node.inputs) inputs.push_back(values_.Of(input));
   HEDDLE_ASSIGN_OR_RETURN(rest_->members.emplace_back(),
-                          operators_.Queue({.node = node,
-                                            .phase = Phase::kWhole,
-                                            .inputs = inputs,
-                                            .input_infos = step.input_infos,
-                                            .row_begin = step.row_begin,
-                                            .row_end = step.row_end,
-                                            .total_rows = step.total_rows,
-                                            .context = call_.context,
-                                            .op = step.op},
-                                           queue_, values_.Own(id), ScalarResults::kOnDevice));
+                          operators_.Queue(CallOf(body_, step, inputs, call_.context), queue_,
+                                           values_.Own(id), ScalarResults::kOnDevice));
   // Members are small: all launches of a product are queued at once.
   QueuedCall& member = *rest_->members.back();
   while (member.HasMore()) HEDDLE_RETURN_IF_ERROR(member.QueueMore());
