@@ -20,7 +20,7 @@ struct TileLimits {
   std::vector<bool> scalars_in_memory = {};
 };
 
-/// One launch of a printed program.
+/// One pass of a printed program over its rows: a launch, or several one after the other.
 struct PrintedPass {
   std::string source;
   int64_t task_rows = 0;  ///< Rows of which `row_tasks` tasks compute some columns each.
@@ -33,15 +33,16 @@ struct PrintedPass {
 /// meet at a barrier behind it; a group of one work-item has no barriers. Each lane, chain and column of a
 /// reduction belongs to one work-item, so that its order is that of docs/numerics.md.
 ///
-/// Arguments, in this order: rows and tasks (long); for each input of `inputs` its cells and the first of
-/// them that counts (long), or of a CSR one its values, columns and offsets (EntriesOnDevice); for each node
-/// of `scalars` a double, or, of those in memory, its cells and the one that counts (long); for each result
-/// of `results` its cells, or its values where it has the driver's entries; for each root of the program the
-/// payloads of its leaves, one behind the other (LeavesOf); two ints (flags): the first is set to 1 where a
-/// sum of a row is no finite number, the second where such a result has cells beside the entries that are not
-/// 0; the buffers of all work-groups, where `scratch_doubles` is not 0; `patterns` arrays of doubles, one for
-/// each entry of the driver; rows of saved values, for each of the program's `saved_arrays`; for each input
-/// of `checked` an int, not 0 where some of its cells are infinite or NaN.
+/// Arguments, in this order: rows, the first task and the one behind the last (long), so that launches may
+/// share the tasks of a pass; for each input of `inputs` its cells and the first of them that counts (long),
+/// or of a CSR one its values, columns and offsets (EntriesOnDevice); for each node of `scalars` a double,
+/// or, of those in memory, its cells and the one that counts (long); for each result of `results` its cells,
+/// or its values where it has the driver's entries; for each root of the program the payloads of its leaves,
+/// one behind the other (LeavesOf); two ints (flags): the first is set to 1 where a sum of a row is no finite
+/// number, the second where such a result has cells beside the entries that are not 0; the buffers of all
+/// work-groups, where `scratch_doubles` is not 0; `patterns` arrays of doubles, one for each entry of the
+/// driver; rows of saved values, for each of the program's `saved_arrays`; for each input of `checked` an
+/// int, not 0 where some of its cells are infinite or NaN.
 struct PrintedTiles {
   std::vector<PrintedPass> passes;
   std::string name = "heddle_tiles";

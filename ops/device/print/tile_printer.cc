@@ -224,7 +224,7 @@ TilePrinter::Cells TilePrinter::PlaceOf(const TileRef& ref) const {
 std::string TilePrinter::TypeName(bool single) { return single ? "float" : "double"; }
 
 void TilePrinter::PrintHead() {
-  std::vector<std::string> parameters = {"const long rows", "const long tasks"};
+  std::vector<std::string> parameters = {"const long rows", "const long first_task", "const long end_task"};
   for (size_t i = 0; i < printed_.inputs.size(); ++i) {
     const int input = printed_.inputs[i];
     const std::string type = TypeName(IsSingleInput(input));
@@ -292,6 +292,11 @@ void TilePrinter::Barrier() {
   if (!is_alone_) Line(3, "barrier(CLK_LOCAL_MEM_FENCE | CLK_GLOBAL_MEM_FENCE);");
 }
 
+void TilePrinter::PrintLoopOverTasks() {
+  Line(1, "for (long task = first_task + (long)get_group_id(0); task < end_task;");
+  Line(1, "     task += (long)get_num_groups(0)) {");
+}
+
 void TilePrinter::PrintTasks() {
   // Each block of rows leaves zeros there.
   for (const auto& [r, place] : chain_places_)
@@ -301,7 +306,7 @@ void TilePrinter::PrintTasks() {
       Line(1, kEndOfEach);
       Barrier();
     }
-  Line(1, "for (long task = (long)get_group_id(0); task < tasks; task += (long)get_num_groups(0)) {");
+  PrintLoopOverTasks();
   const int64_t task_rows = printed_.passes[0].task_rows;
   Line(2, fmt::format("const long task_end = min(rows, (task + 1) * {});", task_rows));
   Line(2, fmt::format("for (long row = task * {}; row < task_end; row += {}) {{", task_rows, tile_rows_));

@@ -119,6 +119,8 @@ class TilePrinter {
   void PrintHead();
   void Line(int depth, std::string_view line);
   void Barrier();
+  // The tasks of a work-group, of those of a launch.
+  void PrintLoopOverTasks();
   void PrintTasks();
   // A place of the payload of the leaf that the tile belongs to.
   static std::string PayloadOf(size_t r, std::string_view place = "p") {

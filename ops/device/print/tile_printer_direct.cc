@@ -104,7 +104,7 @@ void TilePrinter::PrintDirect() {
       std::max<int64_t>(1, std::min(limits_.group_size / chains, leaves / limits_.busy_tasks));
   printed_.passes = {{.task_rows = together * first.height}};
   PrintHead();
-  Line(1, "for (long task = (long)get_group_id(0); task < tasks; task += (long)get_num_groups(0)) {");
+  PrintLoopOverTasks();
   Line(2, fmt::format("const long first_row = task * {};", together * first.height));
   Line(2, fmt::format("const int most = (int)min((long){}, rows - first_row);", first.height));
   Line(2, fmt::format("for (int from = 0; from < {}; from += {}) {{", together * chains, limits_.group_size));

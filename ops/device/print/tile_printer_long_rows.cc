@@ -127,7 +127,7 @@ void TilePrinter::PrintLongRows() {
 }
 
 void TilePrinter::BeginTasks(const PrintedPass& pass) {
-  Line(1, "for (long task = (long)get_group_id(0); task < tasks; task += (long)get_num_groups(0)) {");
+  PrintLoopOverTasks();
   Line(2, fmt::format("const long part = task % {};", pass.row_tasks));
   Line(2, fmt::format("const long task_begin = task / {} * {};", pass.row_tasks, pass.task_rows));
   Line(2, fmt::format("const long task_end = min(rows, task_begin + {});", pass.task_rows));

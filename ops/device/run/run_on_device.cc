@@ -223,9 +223,9 @@ Status DeviceOperators::CanRun(const Node& node, std::span<const ValueInfo> inpu
 int64_t DeviceOperators::ScratchBytes(const Node& node, std::span<const ValueInfo> inputs, Phase phase,
                                       int64_t rows, const DeviceDescription& device) {
   if (HasKernelsOfItsOwn(node, inputs)) return ScratchOfKernels(node, inputs, phase, rows, device);
-  if (node.phased != nullptr) return 0;
   const std::shared_ptr<const KnownOperator> known = Known(node, inputs);
   if (!known->can_run.ok()) return 0;
+  if (node.phased != nullptr) return ScratchOfPhases(node, device);
   const int64_t of_driver = inputs[static_cast<size_t>(known->driver)].shape.rows;
   int64_t bytes = known->scratch.Bytes(rows >= 0 ? rows : std::max<int64_t>(of_driver, 0), device);
   for (const int input : known->spread) {

@@ -5,7 +5,9 @@
 #include <utility>
 #include <vector>
 
+#include "core/programs/fused_operator.h"
 #include "core/programs/phased_operator.h"
+#include "core/values/sizes.h"
 #include "ops/base/graph_run.h"
 #include "ops/base/operator.h"
 #include "ops/device/device_matrix.h"
@@ -65,15 +67,22 @@ Status CanRunOnCells(const Graph& graph, NodeId id) {
 // One call.
 class PhasesOnDevice {
  public:
-  PhasesOnDevice(DeviceOperators& operators, const KernelCall& call, DeviceQueue& queue)
+  /// What the call names, and `results`, outlive it.
+  PhasesOnDevice(DeviceOperators& operators, const KernelCall& call, DeviceQueue& queue,
+                 std::span<Value> results)
       : operators_(operators),
         call_(call),
         queue_(queue),
+        results_(results),
         body_(call.node.phased->body),
         layout_(body_),
-        values_(body_, layout_) {}
+        values_(body_, layout_) {
+    CountReaders();
+  }
 
-  Status Queue(std::span<Value> results);
+  /// Queues members, in their order, up to one that has launches left for when these are done, or all.
+  Status QueueMore();
+  bool HasMore() const { return !is_queued_; }
 
   struct ScalarResult {
     size_t result;
@@ -89,8 +98,10 @@ class PhasesOnDevice {
   std::shared_ptr<Rest> rest() const { return rest_; }
 
  private:
+  bool IsMemberOpen() const { return !rest_->members.empty() && rest_->members.back()->HasMore(); }
   Status QueueNode(NodeId id);
   Status QueueOperator(NodeId id);
+  Status QueueResults();
   Status UseInput(NodeId id);
   // The operator that makes a value.
   NodeId MakerOf(NodeId id) const { return body_[id].Is("result") ? body_[id].inputs[0] : id; }
@@ -103,12 +114,15 @@ class PhasesOnDevice {
   }
 
   DeviceOperators& operators_;
-  const KernelCall& call_;
+  const KernelCall call_;
   DeviceQueue& queue_;
+  const std::span<Value> results_;
   const Graph& body_;
   const GraphLayout layout_;
   GraphValues values_;
   std::vector<int> readers_;  // By node that makes values: those left, and one for a result of all.
+  NodeId next_ = 0;           // The first that is not queued.
+  bool is_queued_ = false;    // All of it.
   const std::shared_ptr<Rest> rest_ = std::make_shared<Rest>();
 };
 
@@ -164,9 +178,6 @@ Status PhasesOnDevice::QueueOperator(NodeId id) {
   HEDDLE_ASSIGN_OR_RETURN(rest_->members.emplace_back(),
                           operators_.Queue(CallOf(body_, step, inputs, call_.context), queue_,
                                            values_.Own(id), ScalarResults::kOnDevice));
-  // Members are small: all launches of a product are queued at once.
-  QueuedCall& member = *rest_->members.back();
-  while (member.HasMore()) HEDDLE_RETURN_IF_ERROR(member.QueueMore());
   return OkStatus();
 }
 
@@ -183,19 +194,24 @@ Status PhasesOnDevice::QueueNode(NodeId id) {
   return OkStatus();
 }
 
-Status PhasesOnDevice::Queue(std::span<Value> results) {
-  CountReaders();
-  for (NodeId id = 0; id < body_.size(); ++id) HEDDLE_RETURN_IF_ERROR(QueueNode(id));
+Status PhasesOnDevice::QueueMore() {
+  if (IsMemberOpen()) HEDDLE_RETURN_IF_ERROR(rest_->members.back()->QueueMore());
+  while (!IsMemberOpen() && next_ < body_.size()) HEDDLE_RETURN_IF_ERROR(QueueNode(next_++));
+  return IsMemberOpen() ? OkStatus() : QueueResults();
+}
+
+Status PhasesOnDevice::QueueResults() {
+  is_queued_ = true;
   const std::vector<NodeId>& roots = call_.node.phased->roots;
   for (size_t i = 0; i < roots.size(); ++i) {
-    results[i] = *values_.Of(roots[i]);
+    results_[i] = *values_.Of(roots[i]);
     if (!IsThere(roots[i])) continue;
     rest_->scalars.push_back({.result = i, .type = body_[roots[i]].info.value_type});
   }
   for (ScalarResult& scalar : rest_->scalars) {  // Whose places are known now.
-    PlaceOnDevice place = PlaceOf(results[scalar.result].matrix());
+    PlaceOnDevice place = PlaceOf(results_[scalar.result].matrix());
     rest_->memory.push_back(place.memory);
-    results[scalar.result] = Value();
+    results_[scalar.result] = Value();
     HEDDLE_RETURN_IF_ERROR(queue_.Read(*place.memory, place.first_cell * 8, 8, &scalar.number));
   }
   return OkStatus();
@@ -203,8 +219,18 @@ Status PhasesOnDevice::Queue(std::span<Value> results) {
 
 class QueuedPhases : public QueuedCall {
  public:
-  explicit QueuedPhases(std::shared_ptr<PhasesOnDevice::Rest> rest) : rest_(std::move(rest)) {}
+  QueuedPhases(std::unique_ptr<PhasesOnDevice> phases, DeviceQueue& queue)
+      : queue_(queue), rest_(phases->rest()), phases_(std::move(phases)) {}
 
+  bool HasMore() const override { return phases_ != nullptr; }
+  Status QueueMore() override {
+    const Status status = phases_->QueueMore();
+    // What is queued already may write to what is held.
+    if (!status.ok() && !queue_.WhenDone([rest = rest_](const Status&) {}).ok())
+      static_cast<void>(queue_.Finish());
+    if (!phases_->HasMore()) phases_ = nullptr;  // And with it values that are no results.
+    return status;
+  }
   bool HasRest() const override {
     return !rest_->scalars.empty() ||
            std::any_of(rest_->members.begin(), rest_->members.end(),
@@ -221,7 +247,9 @@ class QueuedPhases : public QueuedCall {
   }
 
  private:
+  DeviceQueue& queue_;
   const std::shared_ptr<PhasesOnDevice::Rest> rest_;
+  std::unique_ptr<PhasesOnDevice> phases_;  // Until all is queued.
 };
 
 }  // namespace
@@ -255,16 +283,39 @@ Status CanRunInPhases(const Graph& graph, NodeId id) {
   return OkStatus();
 }
 
+int64_t ScratchOfPhases(const Node& node, const DeviceDescription& device) {
+  // A number that is computed of numbers: its cell, and flags.
+  constexpr int64_t kBytesOfNumber = 16;
+  const Graph& body = node.phased->body;
+  const std::vector<NodeId>& roots = node.phased->roots;
+  const auto is_computed = [](const Node& inner) {
+    return !inner.Is("variable") && !inner.Is("literal") && !inner.Is("result");
+  };
+  int64_t bytes = 0;
+  const auto add = [&](int64_t more) { bytes = SaturatingSum(bytes, more); };
+  for (NodeId id = 0; id < body.size(); ++id) {
+    const Node& member = body[id];
+    const bool is_root = std::find(roots.begin(), roots.end(), id) != roots.end();
+    if (member.info.IsScalar() && is_computed(member)) add(kBytesOfNumber);
+    if (member.info.IsMatrix() && !is_root && (is_computed(member) || member.Is("result")))
+      add(KnownBytes(member.info));
+    if (!is_computed(member) || !TouchesMatrices(body, member) || HasRole(member, Role::kAsScalar)) continue;
+    const std::vector<ValueInfo> infos = InputInfos(body, member);
+    add(DeviceOperators::ScratchBytes(member, infos, Phase::kWhole, /*rows=*/-1, device));
+    if (member.fused == nullptr) continue;
+    for (const Node& inner : member.fused->body.nodes)
+      if (inner.info.IsScalar() && is_computed(inner)) add(kBytesOfNumber);
+  }
+  return bytes;
+}
+
 Result<std::unique_ptr<QueuedCall>> QueuePhases(DeviceOperators& operators, const KernelCall& call,
                                                 DeviceQueue& queue, std::span<Value> results) {
   if (call.phase != Phase::kWhole) return Unimplemented("on a device: a part of an operator of phases");
-  PhasesOnDevice phases(operators, call, queue);
-  if (const Status status = phases.Queue(results); !status.ok()) {
-    // What is queued already may write to what is held.
-    if (!queue.WhenDone([rest = phases.rest()](const Status&) {}).ok()) static_cast<void>(queue.Finish());
-    return status;
-  }
-  return std::unique_ptr<QueuedCall>(std::make_unique<QueuedPhases>(phases.rest()));
+  auto queued = std::make_unique<QueuedPhases>(
+      std::make_unique<PhasesOnDevice>(operators, call, queue, results), queue);
+  HEDDLE_RETURN_IF_ERROR(queued->QueueMore());
+  return std::unique_ptr<QueuedCall>(std::move(queued));
 }
 
 Result<Matrix> QueueCells(DeviceOperators& operators, const Graph& graph, NodeId id,

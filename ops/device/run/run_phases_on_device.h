@@ -22,7 +22,13 @@ class DeviceOperators;
 /// that a member reads must be cells to it: no sizes or places.
 Status CanRunInPhases(const Graph& graph, NodeId id);
 
-/// Queues all members. kUnimplemented as of each of them.
+/// What the members of a node whose members CanRunInPhases take of the memory of the device beside what the
+/// node reads and makes, in bytes: what they leave for each other, and what each works with. All of it counts
+/// at once: commands of all members are queued before the first is done, and hold what they read and write.
+int64_t ScratchOfPhases(const Node& node, const DeviceDescription& device);
+
+/// Queues the members, or the first of them where one takes many launches (QueuedCall::HasMore): what the
+/// call names, and `results`, outlive the last. kUnimplemented as of each of them.
 Result<std::unique_ptr<QueuedCall>> QueuePhases(DeviceOperators& operators, const KernelCall& call,
                                                 DeviceQueue& queue, std::span<Value> results);
 

@@ -11,9 +11,12 @@
 #include "core/values/sizes.h"
 #include "ops/device/compiled_kernels.h"
 #include "ops/device/device_matrix.h"
+#include "ops/device/operators/device_commands.h"
 #include "ops/device/operators/find_infinite.h"
 #include "ops/device/operators/join_leaves.h"
 #include "ops/device/operators/spread_entries.h"
+#include "ops/device/run/step_queue.h"
+#include "ops/device/run/task_launches.h"
 #include "ops/fused/run/body_rows.h"
 #include "ops/fused/run/body_scalars.h"
 #include "ops/fused/run/run_long_rows.h"
@@ -22,8 +25,6 @@
 namespace heddle::ops {
 namespace {
 
-// Work-groups for each compute unit: enough that others run while one waits for memory.
-constexpr int64_t kGroupsPerUnit = 8;
 constexpr int64_t kGroupSize = 128;
 // Buffers of a work-item that is alone: they stay in the first-level cache.
 constexpr int64_t kBytesAlone = 32 << 10;
@@ -38,6 +39,9 @@ constexpr int64_t kFewCells = 4096;
 bool IsSparseThere(const Matrix& matrix) { return matrix.IsOnDevice() && CellsOf(matrix).IsSparse(); }
 
 constexpr int32_t kNoFlags[2] = {0, 0};
+
+// Places among the arguments of a kernel.
+constexpr size_t kFirstTask = 1, kEndOfTasks = 2;
 
 TileLimits LimitsOf(const DeviceDescription& description, int64_t group_size) {
   if (group_size == 0) group_size = description.is_host ? 1 : kGroupSize;
@@ -88,10 +92,6 @@ FinishedCells FinishedOf(const TileProgram& program, const TileRoot& root) {
   return cells;
 }
 
-int64_t GroupsOf(int64_t tasks, const DeviceDescription& device) {
-  return std::clamp<int64_t>(tasks, 1, device.compute_units * kGroupsPerUnit);
-}
-
 }  // namespace
 
 DeviceScratch DeviceScratch::Of(const TileProgram& program, const PrintedTiles& printed) {
@@ -113,7 +113,7 @@ DeviceScratch DeviceScratch::Of(const TileProgram& program, const PrintedTiles& 
 
 int64_t DeviceScratch::Bytes(int64_t rows, const DeviceDescription& device) const {
   constexpr int64_t kLeastRowsOfTask = 8;
-  int64_t doubles = SaturatingProduct(GroupsOf(CeilDivide(rows, kLeastRowsOfTask), device), group_doubles);
+  int64_t doubles = SaturatingProduct(WorkGroupsOf(CeilDivide(rows, kLeastRowsOfTask), device), group_doubles);
   doubles = SaturatingSum(doubles, SaturatingProduct(rows, row_doubles));
   for (const Payloads& of_root : payloads)
     doubles = SaturatingSum(doubles, SaturatingProduct(CeilDivide(rows, of_root.height), of_root.width));
@@ -147,12 +147,28 @@ struct DeviceTiles::Readings {
   std::vector<std::shared_ptr<DeviceMemory>> memory;  // What is read from, until it has been.
 };
 
+namespace {
+
+// What is queued may write there until it is done.
+template <typename Held>
+void HoldUntilDone(DeviceQueue& queue, Held held) {
+  if (!queue.WhenDone([held = std::move(held)](const Status&) {}).ok()) static_cast<void>(queue.Finish());
+}
+
+}  // namespace
+
 class DeviceTiles::QueuedTiles : public QueuedCall {
  public:
   QueuedTiles(std::shared_ptr<const DeviceTiles> tiles, const KernelCall& call,
-              std::shared_ptr<Readings> readings)
-      : tiles_(std::move(tiles)), call_(call), readings_(std::move(readings)) {}
+              std::unique_ptr<StepQueue> queue, std::shared_ptr<Readings> readings)
+      : tiles_(std::move(tiles)), call_(call), queue_(std::move(queue)), readings_(std::move(readings)) {}
 
+  bool HasMore() const override { return queue_->HasStep(); }
+  Status QueueMore() override {
+    Status status = queue_->TakeStep();
+    if (!status.ok()) HoldUntilDone(*queue_, readings_);
+    return status;
+  }
   bool HasRest() const override { return readings_->has_flags || CellsOfNodes() >= 0; }
   bool IsLong() const override { return CellsOfNodes() > kFewCells; }
   Status Finish(std::span<Value> results) override {
@@ -179,6 +195,7 @@ class DeviceTiles::QueuedTiles : public QueuedCall {
 
   const std::shared_ptr<const DeviceTiles> tiles_;
   const KernelCall call_;
+  const std::unique_ptr<StepQueue> queue_;
   const std::shared_ptr<Readings> readings_;
 };
 
@@ -188,13 +205,13 @@ Result<std::unique_ptr<QueuedCall>> DeviceTiles::Queue(const KernelCall& call, D
                                                        bool keeps_scalars) const {
   auto readings = std::make_shared<Readings>();
   readings->keeps_scalars = keeps_scalars;
-  if (const Status status = QueueReadings(call, queue, results, scalars, readings.get()); !status.ok()) {
-    // What is queued already may write there.
-    if (!queue.WhenDone([readings](const Status&) {}).ok()) static_cast<void>(queue.Finish());
+  auto steps = std::make_unique<StepQueue>(queue);
+  if (const Status status = QueueReadings(call, *steps, results, scalars, readings); !status.ok()) {
+    HoldUntilDone(queue, readings);
     return status;
   }
   return std::unique_ptr<QueuedCall>(
-      std::make_unique<QueuedTiles>(shared_from_this(), call, std::move(readings)));
+      std::make_unique<QueuedTiles>(shared_from_this(), call, std::move(steps), std::move(readings)));
 }
 
 bool DeviceTiles::Stays(const KernelCall& call, const TileRoot& root, const Readings& readings) const {
@@ -227,15 +244,40 @@ Status DeviceTiles::AddScalars(const KernelCall& call, const std::map<NodeId, Va
   return OkStatus();
 }
 
-Status DeviceTiles::QueueReadings(const KernelCall& call, DeviceQueue& queue, std::span<Value> results,
-                                  const std::map<NodeId, Value>& scalars, Readings* readings) const {
+void DeviceTiles::AddLaunches(const KernelCall& call, const std::vector<int64_t>& tasks,
+                              const std::vector<DeviceArgument>& arguments, DeviceSteps* steps) const {
+  const double work = WorkOf(call, program_->fused.driver) / static_cast<double>(kernels_.size());
+  for (size_t p = 0; p < kernels_.size(); ++p) {
+    const TaskLaunches launches = TaskLaunches::Of(tasks[p], work, device_.description());
+    for (int64_t first = 0; first < launches.tasks; first += launches.at_once) {
+      const int64_t end = std::min(launches.tasks, first + launches.at_once);
+      auto launch = [tiles = shared_from_this(), commands = steps->commands(), p, first, end,
+                     given = arguments]() mutable {
+        given[kFirstTask] = first;
+        given[kEndOfTasks] = end;
+        return commands.queue().Launch(
+            tiles->kernels_[p], given,
+            {.groups = WorkGroupsOf(end - first, tiles->device_.description()),
+             .group_size = tiles->printed_.group_size});
+      };
+      if (launches.count() > 1)
+        steps->AddLong(std::move(launch));
+      else
+        steps->Add(std::move(launch));
+    }
+  }
+}
+
+Status DeviceTiles::QueueReadings(const KernelCall& call, StepQueue& queue, std::span<Value> results,
+                                  const std::map<NodeId, Value>& scalars,
+                                  const std::shared_ptr<Readings>& readings) const {
   const TileProgram& program = *program_;
   const int64_t rows = call.inputs[static_cast<size_t>(program.fused.driver)]->matrix().rows();
   const int64_t kernel_rows = rows * printed_.rows_of_row;
   std::vector<int64_t> tasks;  // Of each pass.
   for (const PrintedPass& pass : printed_.passes)
     tasks.push_back(CeilDivide(kernel_rows, pass.task_rows) * pass.row_tasks);
-  std::vector<DeviceArgument> arguments = {kernel_rows, tasks[0]};
+  std::vector<DeviceArgument> arguments = {kernel_rows, int64_t{0}, tasks[0]};
   Matrix driver;                                        // A CSR one, on the device.
   std::vector<std::shared_ptr<DeviceMemory>> infinite;  // In the order of inputs, as `checked` is.
   for (size_t i = 0; i < printed_.inputs.size(); ++i) {
@@ -291,7 +333,7 @@ Status DeviceTiles::QueueReadings(const KernelCall& call, DeviceQueue& queue, st
   }
   arguments.emplace_back(flags);
   const int64_t groups =
-      GroupsOf(*std::max_element(tasks.begin(), tasks.end()), device_.description());
+      WorkGroupsOf(*std::max_element(tasks.begin(), tasks.end()), device_.description());
   if (printed_.scratch_doubles > 0) {
     HEDDLE_ASSIGN_OR_RETURN(std::shared_ptr<DeviceMemory> scratch,
                             device_.Allocate(groups * printed_.scratch_doubles * 8));
@@ -308,22 +350,23 @@ Status DeviceTiles::QueueReadings(const KernelCall& call, DeviceQueue& queue, st
     arguments.emplace_back(std::move(saved));
   }
   arguments.insert(arguments.end(), infinite.begin(), infinite.end());
-  for (size_t p = 0; p < kernels_.size() && kernel_rows > 0; ++p) {
-    arguments[1] = tasks[p];
-    HEDDLE_RETURN_IF_ERROR(
-        queue.Launch(kernels_[p], arguments,
-                     {.groups = GroupsOf(tasks[p], device_.description()),
-                      .group_size = printed_.group_size}));
-  }
-  for (size_t r = 0; r < payloads.size(); ++r)
-    HEDDLE_RETURN_IF_ERROR(QueueRoot(call, queue, r, payloads[r], flags, results, readings));
-  if (readings->has_flags)
-    HEDDLE_RETURN_IF_ERROR(queue.Read(*flags, 0, sizeof(readings->flags), readings->flags));
-  return OkStatus();
+  const auto steps = std::make_shared<DeviceSteps>(DeviceCommands(device_, queue, call.context.cancelled));
+  if (kernel_rows > 0) AddLaunches(call, tasks, arguments, steps.get());
+  steps->Add([tiles = shared_from_this(), later = call, commands = steps->commands(), rows, payloads, flags,
+              results, readings]() mutable -> Status {
+    for (size_t r = 0; r < payloads.size(); ++r)
+      HEDDLE_RETURN_IF_ERROR(
+          tiles->QueueRoot(later, commands, rows, r, payloads[r], flags, results, readings.get()));
+    if (readings->has_flags)
+      HEDDLE_RETURN_IF_ERROR(
+          commands.queue().Read(*flags, 0, sizeof(readings->flags), readings->flags));
+    return OkStatus();
+  });
+  return steps->Run();
 }
 
 // The tree of a reduction, and its result where that stays there; else its nodes are read.
-Status DeviceTiles::QueueRoot(const KernelCall& call, DeviceQueue& queue, size_t r,
+Status DeviceTiles::QueueRoot(const KernelCall& call, DeviceCommands& commands, int64_t rows, size_t r,
                               const std::shared_ptr<DeviceMemory>& payloads,
                               const std::shared_ptr<DeviceMemory>& flags, std::span<Value> results,
                               Readings* readings) const {
@@ -331,14 +374,12 @@ Status DeviceTiles::QueueRoot(const KernelCall& call, DeviceQueue& queue, size_t
   const TileRoot& root = program.roots[r];
   std::optional<Matrix>& list = readings->nodes.emplace_back();
   if (root.of_rows) return OkStatus();
-  const int64_t rows = call.inputs[static_cast<size_t>(program.fused.driver)]->matrix().rows();
   const int64_t leaves = LeavesOf(program, root, rows), columns = root.of_cells ? root.n : 1;
   const DevicePayloads joined = {.memory = payloads,
                                  .width = root.width,
                                  .join = root.join,
                                  .of_leaf = root.height * columns,
                                  .of_all = rows * columns};
-  DeviceCommands commands(device_, queue, call.context.cancelled);
   if (Stays(call, root, *readings)) {
     const FinishedCells finished = FinishedOf(program, root);
     HEDDLE_RETURN_IF_ERROR(JoinLeaves(commands, joined, 0, leaves));
@@ -363,7 +404,8 @@ Status DeviceTiles::QueueRoot(const KernelCall& call, DeviceQueue& queue, size_t
     double* const row = list->mutable_data() + static_cast<int64_t>(i) * list->columns();
     row[0] = static_cast<double>(nodes[i].index);
     row[1] = nodes[i].level;
-    HEDDLE_RETURN_IF_ERROR(queue.Read(*payloads, begin * root.width * 8, root.width * 8, row + 2));
+    HEDDLE_RETURN_IF_ERROR(
+        commands.queue().Read(*payloads, begin * root.width * 8, root.width * 8, row + 2));
   }
   return OkStatus();
 }

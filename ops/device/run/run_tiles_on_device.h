@@ -16,6 +16,10 @@
 
 namespace heddle::ops {
 
+class DeviceCommands;
+class DeviceSteps;
+class StepQueue;
+
 /// What a call of a tile program takes of the memory of a device beside what it reads and makes, as far as
 /// the program tells: not the values at entries of a CSR driver, whose number it does not know.
 struct DeviceScratch {
@@ -44,11 +48,14 @@ class DeviceTiles : public std::enable_shared_from_this<DeviceTiles> {
   static Result<std::shared_ptr<const DeviceTiles>> Make(std::shared_ptr<const TileProgram> program,
                                                          ComputeDevice& device, PrintedTiles printed);
 
-  /// Queues what computes the operator of the call as RunTiles does, to the bit. Matrices among the inputs
-  /// are in the memory of the device or are copied there; matrices among the results of a whole call are
-  /// there afterwards. Of other reductions the host finishes what the nodes of their trees come to.
-  /// QueuedCall::Finish is kUnimplemented where a sum has come out infinite or NaN, or nearly so: the host
-  /// adds those again in a wider range, with the rows at hand.
+  /// Queues what computes the operator of the call as RunTiles does, to the bit, or the first of it: passes
+  /// over many rows are launches of about 50 ms each (TaskLaunches), of which a few are queued at a time, as
+  /// those of a product (DeviceSteps). Only the first launches read `scalars`, and inputs and infos of the
+  /// call; `results` outlives the last. Matrices among the inputs are in the memory of the device or are
+  /// copied there; matrices among the results of a whole call are there afterwards. Of other reductions the
+  /// host finishes what the nodes of their trees come to. QueuedCall::Finish is kUnimplemented where a sum
+  /// has come out infinite or NaN, or nearly so: the host adds those again in a wider range, with the rows at
+  /// hand.
   ///
   /// `scalars` has those that are printed().scalars_in_memory, as matrices of one cell. With
   /// `keeps_scalars` scalar results of a whole call are such matrices, too.
@@ -74,11 +81,16 @@ class DeviceTiles : public std::enable_shared_from_this<DeviceTiles> {
   struct Readings;
   // Whether the result of a reduction is in the memory of the device afterwards.
   bool Stays(const KernelCall& call, const TileRoot& root, const Readings& readings) const;
-  Status QueueReadings(const KernelCall& call, DeviceQueue& queue, std::span<Value> results,
-                       const std::map<NodeId, Value>& scalars, Readings* readings) const;
+  Status QueueReadings(const KernelCall& call, StepQueue& queue, std::span<Value> results,
+                       const std::map<NodeId, Value>& scalars,
+                       const std::shared_ptr<Readings>& readings) const;
+  /// All launches, of passes with so many tasks each.
+  void AddLaunches(const KernelCall& call, const std::vector<int64_t>& tasks,
+                   const std::vector<DeviceArgument>& arguments, DeviceSteps* steps) const;
   Status AddScalars(const KernelCall& call, const std::map<NodeId, Value>& scalars,
                     std::vector<DeviceArgument>* arguments) const;
-  Status QueueRoot(const KernelCall& call, DeviceQueue& queue, size_t r,
+  /// `rows`: of the driver.
+  Status QueueRoot(const KernelCall& call, DeviceCommands& commands, int64_t rows, size_t r,
                    const std::shared_ptr<DeviceMemory>& payloads, const std::shared_ptr<DeviceMemory>& flags,
                    std::span<Value> results, Readings* readings) const;
   Status FinishRoots(const KernelCall& call, std::vector<std::optional<Matrix>>* nodes,

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A product that takes many launches queues a few at a time: nobody waits for the device in between, and a
-// job that is cancelled ends. On machines without an OpenCL device these tests are skipped.
+// A product, or a tile program, that takes many launches queues a few at a time: nobody waits for the device
+// in between, and a job that is cancelled ends. On machines without an OpenCL device these tests are skipped.
 #include <gtest/gtest.h>
 
 #include <atomic>
@@ -10,8 +10,10 @@
 #include <vector>
 
 #include "first_device.h"
+#include "ops/base/machine_constants.h"
 #include "ops/base/parallel.h"
 #include "ops/device/run/device_act.h"
+#include "ops/device/run/task_launches.h"
 #include "tests/support/simulated_device.h"
 #include "tests/unit/ops/fused/body_builder.h"
 #include "tests/unit/ops/run_operator.h"
@@ -91,6 +93,30 @@ class LongProductsTest : public ::testing::Test {
     }
   }
 
+  // Of tile programs, and of phases, as many: cells, what they come to, and a matrix by its sum.
+  void ForEachBody(const std::function<void(const KernelCall&, const Value&)>& visit) {
+    for (const char* const root : {"", "colSums", "phases"}) {
+      SCOPED_TRACE(root);
+      const bool is_phased = *root == 'p';
+      BodyBuilder body;
+      const NodeId x = body.Input(Value(Cells(4000, is_phased ? 400 : 256, 1)));
+      const NodeId v = body.Input(Value(Cells(is_phased ? 400 : 256, 400, 2)));
+      const NodeId y = body.Op("abs", {body.Op("%*%", {x, v})});
+      if (is_phased)
+        body.Finish({body.Op("/", {y, body.Op("sum", {y})})});
+      else
+        body.Finish({*root == 0 ? y : body.Op(root, {y})});
+      BodyBuilder::also_run = [&](const KernelCall& call, std::span<const Value> expected) {
+        KernelCall own = call;
+        visit(own, expected[0]);
+      };
+      body.context().cancelled = &cancelled_;
+      const auto results = is_phased ? body.RootsPhased(1) : body.RootsFused(1, 1);
+      BodyBuilder::also_run = nullptr;
+      ASSERT_TRUE(results.ok()) << results.status().ToString();
+    }
+  }
+
   std::atomic<bool> cancelled_ = false;
   KernelContext context_;
 };
@@ -117,6 +143,48 @@ TEST_F(LongProductsTest, ACancelledOneEndsBehindTheLaunchesThatAreQueued) {
     EXPECT_EQ(outcome.blocked, 0);
     cancelled_ = false;
   });
+}
+
+TEST_F(LongProductsTest, NobodyWaitsBetweenLaunchesOfTiles) {
+  int bodies = 0;
+  ForEachBody([&](const KernelCall& call, const Value& expected) {
+    ++bodies;
+    const Outcome outcome = OnDevice(call, [](int) {});
+    ASSERT_TRUE(outcome.status.ok()) << outcome.status.ToString();
+    EXPECT_TRUE(Matrix::SameCells(expected.matrix(), outcome.result.matrix()));
+    EXPECT_GT(outcome.launches, 4);
+    EXPECT_GE(outcome.waits, 2);
+    EXPECT_EQ(outcome.blocked, 0);
+  });
+  EXPECT_EQ(bodies, 3);
+}
+
+TEST_F(LongProductsTest, CancelledTilesEndBehindTheLaunchesThatAreQueued) {
+  int bodies = 0;
+  ForEachBody([&](const KernelCall& call, const Value&) {
+    ++bodies;
+    const Outcome outcome = OnDevice(call, [&](int) { cancelled_ = true; });
+    EXPECT_EQ(outcome.status.code(), StatusCode::kCancelled) << outcome.status.ToString();
+    EXPECT_EQ(outcome.launches, 4);
+    EXPECT_EQ(outcome.waits, 1);
+    EXPECT_EQ(outcome.blocked, 0);
+    cancelled_ = false;
+  });
+  EXPECT_EQ(bodies, 3);
+}
+
+// What is short is one launch; what is long has work for the whole device in each.
+TEST(TaskLaunchesTest, ShareTheTasksOfAPass) {
+  const DeviceDescription device = {.memory_bytes = int64_t{1} << 34, .compute_units = 4};
+  const double work = 4 * 75e6 * kWorkOfMultiplyAdd;  // 50 ms of a device that computes doubles slowly.
+  EXPECT_EQ(TaskLaunches::Of(1000, work, device).count(), 1);
+  EXPECT_EQ(TaskLaunches::Of(0, 100 * work, device).count(), 0);
+  EXPECT_EQ(TaskLaunches::Of(1, 100 * work, device).count(), 1);
+  EXPECT_EQ(TaskLaunches::Of(20, 100 * work, device).count(), 1) << "its 20 tasks keep 32 groups busy";
+  const TaskLaunches launches = TaskLaunches::Of(1000, 10 * work, device);
+  EXPECT_EQ(launches.at_once, 96);  // Of 32 work-groups three tasks each.
+  EXPECT_EQ(launches.count(), 11);
+  EXPECT_EQ(TaskLaunches::Of(1000, 1e6 * work, device).at_once, 32);
 }
 
 }  // namespace

@@ -148,6 +148,52 @@ TEST_F(ScratchOnDeviceTest, OfTilePrograms) {
   ExpectTold(Invocation("colSums", {wide}), 2);
 }
 
+// What members leave for each other, and what each of them works with.
+TEST_F(ScratchOnDeviceTest, OfPhases) {
+  const auto expect_told = [&](BodyBuilder& body, int64_t least, int64_t most) {
+    BodyBuilder::also_run = [&](const KernelCall& call, std::span<const Value> expected) {
+      ASSERT_EQ(DeviceOperators::CanRun(call.node, call.input_infos).ToString(), "ok");
+      std::vector<Value> there;
+      for (const Value* const input : call.inputs)
+        there.push_back(input->IsMatrix() ? Value(*ToDevice(input->matrix(), *device_, *queue_)) : *input);
+      std::vector<const Value*> inputs;
+      for (const Value& value : there) inputs.push_back(&value);
+      KernelCall of_device = call;
+      of_device.inputs = inputs;
+      const int64_t before = device_->in_use();
+      device_->TakeMost();
+      std::vector<Value> actual(expected.size());
+      const Status status = DeviceOperators::Of(*device_).Run(of_device, *queue_, actual);
+      ASSERT_TRUE(status.ok()) << status.ToString();
+      int64_t taken = device_->TakeMost() - before;
+      for (const Value& result : actual)
+        if (result.IsMatrix()) taken -= result.matrix().cells() * 8;
+      const int64_t told = DeviceOperators::ScratchBytes(call.node, call.input_infos, Phase::kWhole, -1,
+                                                         device_->description());
+      EXPECT_LE(taken, told);
+      EXPECT_GE(told, least);
+      EXPECT_LE(told, most);
+    };
+    EXPECT_TRUE(body.RootsPhased(1).ok());
+    BodyBuilder::also_run = nullptr;
+  };
+  constexpr int64_t kRows = 2048, kColumns = 30;
+  {
+    BodyBuilder body;  // Payloads of 32 leaves and the sum.
+    const NodeId x = body.Input(Value(Cells(kRows, kColumns, 1)));
+    body.Finish({body.Op("/", {x, body.Op("sum", {x})})});
+    expect_told(body, 32 * 64, 2 * 32 * 64);
+  }
+  {
+    BodyBuilder body;  // And a matrix of all rows that a later member reads.
+    const NodeId x = body.Input(Value(Cells(kRows, kColumns, 2)));
+    const NodeId centred = body.Op("-", {x, body.Op("colMeans", {x})});
+    const NodeId norm = body.Op("sqrt", {body.Op("sum", {body.Op("*", {centred, centred})})});
+    body.Finish({body.Op("/", {centred, norm})});
+    expect_told(body, kRows * kColumns * 8, 2 * kRows * kColumns * 8);
+  }
+}
+
 // Where payloads of all leaves are more than may be there at once, they are halved.
 TEST_F(ScratchOnDeviceTest, OfProductsWithFewPayloadsAtATime) {
   const Value x(Cells(4000, 20, 1)), y(Cells(4000, 12, 2));
