@@ -10,11 +10,12 @@ namespace heddle::ops {
 
 void FreeBuffers::Keep(Buffer buffer) {
   std::vector<Kept> surplus;
+  const int64_t most_bytes = most_bytes_();
   {
     const std::lock_guard lock(mutex_);
     bytes_ += buffer.bytes;
     buffers_.push_back({std::move(buffer), next_number_++});
-    surplus = TakeOldest(bytes_ - most_bytes_,
+    surplus = TakeOldest(bytes_ - most_bytes,
                          buffers_.size() > kMostBuffers ? buffers_.size() - kMostBuffers : 0);
   }
   for (const Kept& oldest : surplus) release_(oldest.buffer.handle);

@@ -21,10 +21,10 @@ class FreeBuffers {
     std::function<bool()> is_idle;
   };
 
-  /// Keeps `most_bytes` at most. `release` gives a buffer back to the driver, which holds it until its
-  /// commands are done.
-  FreeBuffers(int64_t most_bytes, std::function<void(void* handle)> release)
-      : most_bytes_(most_bytes), release_(std::move(release)) {}
+  /// Keeps as much as `most_bytes` says at most, which is asked at each Keep. `release` gives a buffer back to
+  /// the driver, which holds it until its commands are done.
+  FreeBuffers(std::function<int64_t()> most_bytes, std::function<void(void* handle)> release)
+      : most_bytes_(std::move(most_bytes)), release_(std::move(release)) {}
   ~FreeBuffers() { Release(INT64_MAX); }
   FreeBuffers(const FreeBuffers&) = delete;
   FreeBuffers& operator=(const FreeBuffers&) = delete;
@@ -53,7 +53,7 @@ class FreeBuffers {
   std::vector<Kept> TakeFitting(int64_t bytes);
   std::vector<Kept> TakeOldest(int64_t enough_bytes, size_t least_count);
 
-  const int64_t most_bytes_;
+  const std::function<int64_t()> most_bytes_;
   const std::function<void(void*)> release_;
   // Of what follows. Drivers, which may have locks of their own, are called without it.
   mutable std::mutex mutex_;

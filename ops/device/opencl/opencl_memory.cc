@@ -3,14 +3,28 @@
 
 #include <algorithm>
 
+#include "core/memory/memory_budget.h"
 #include "core/values/panels.h"
 #include "ops/device/opencl/opencl_programs.h"
 
 namespace heddle::ops {
 namespace {
 
-// Buffers that are kept take no more of the memory of the device: on POCL it is the host's.
+// Buffers that are kept take no more of the memory of the device; where it is the host's, no more of what the
+// process may use.
 constexpr int64_t kPartKept = 8;
+int64_t MostKept(const DeviceDescription& device) {
+  const int64_t memory = device.is_host ? std::min(device.memory_bytes, MemoryBudget::Process().limit())
+                                        : device.memory_bytes;
+  return memory / kPartKept;
+}
+
+// How much more the process holds, with so many bytes, than it may.
+int64_t BeyondBudget(int64_t bytes) {
+  const MemoryBudget& budget = MemoryBudget::Process();
+  return budget.used() + bytes - budget.limit();
+}
+
 // Of the sizes of buffers, so that small ones differ less.
 constexpr int64_t kStepBytes = 256;
 
@@ -63,7 +77,7 @@ OpenClMemories::OpenClMemories(const OpenClLibrary& library, cl_context context,
     : library_(library),
       context_(context),
       device_(device),
-      kept_(device.memory_bytes / kPartKept,
+      kept_([this] { return MostKept(device_); },
             [&library](void* handle) { library.clReleaseMemObject(static_cast<cl_mem>(handle)); }) {}
 
 Result<std::shared_ptr<DeviceMemory>> OpenClMemories::Allocate(int64_t bytes) {
@@ -79,7 +93,8 @@ Result<std::shared_ptr<DeviceMemory>> OpenClMemories::Allocate(int64_t bytes) {
   };
   if (const std::optional<FreeBuffers::Buffer> kept = kept_.Take(rounded))
     return owned(static_cast<cl_mem>(kept->handle), kept->bytes);
-  const int64_t surplus = owned_bytes_ + kept_.bytes() + rounded - device_.memory_bytes;
+  int64_t surplus = owned_bytes_ + kept_.bytes() + rounded - device_.memory_bytes;
+  if (device_.is_host) surplus = std::max(surplus, BeyondBudget(rounded));
   if (surplus > 0) kept_.Release(surplus);
   cl_int code = CL_SUCCESS;
   cl_mem handle = Make(rounded, &code);

@@ -19,7 +19,7 @@ class FreeBuffersTest : public ::testing::Test {
     return buffer ? static_cast<int>(static_cast<const char*>(buffer->handle) - names_) : -1;
   }
   FreeBuffers Make(int64_t most_bytes) {
-    return FreeBuffers(most_bytes, [this](void* handle) {
+    return FreeBuffers([most_bytes] { return most_bytes; }, [this](void* handle) {
       released_.push_back(static_cast<int>(static_cast<const char*>(handle) - names_));
     });
   }

@@ -5,9 +5,11 @@
 #include <dlfcn.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <memory>
 #include <vector>
 
+#include "core/memory/memory_budget.h"
 #include "opened_device.h"
 
 namespace heddle::ops::testing {
@@ -91,6 +93,31 @@ TEST_F(OpenClMemoryTest, WhatIsKeptGoesWhereMemoryIsShort) {
   EXPECT_EQ(memories_->kept_bytes(), kMegabyte);
   EXPECT_EQ(memories_->ReleaseKept(), kMegabyte);
   EXPECT_EQ(memories_->kept_bytes(), 0);
+}
+
+// Where it is the memory of the process, the limit of the process bounds it, too.
+TEST_F(OpenClMemoryTest, WhatIsKeptOfTheHostsMemoryGoesByItsLimit) {
+  MemoryBudget& budget = MemoryBudget::Process();
+  const int64_t limit = budget.limit();
+  for (const bool is_host : {false, true}) {
+    SCOPED_TRACE(is_host);
+    description_.is_host = is_host;
+    description_.memory_bytes = 1024 * kMegabyte;
+    OpenClMemories memories(*FirstOpened().library, FirstOpened().context, description_);
+    std::vector<std::shared_ptr<DeviceMemory>> all;
+    for (int i = 0; i < 5; ++i) all.push_back(*memories.Allocate(kMegabyte));
+    budget.SetLimit(16 * kMegabyte);
+    const int64_t most = budget.limit() / 8;
+    all.clear();
+    const int64_t kept = is_host ? std::min(5 * kMegabyte, most / kMegabyte * kMegabyte) : 5 * kMegabyte;
+    EXPECT_EQ(memories.kept_bytes(), kept);
+    EXPECT_LT(most, 5 * kMegabyte) << "what the test is about";
+    // An allocation that goes beyond the limit takes the place of what is kept.
+    budget.SetLimit(budget.used() + kMegabyte);
+    const auto large = *memories.Allocate(3 * kMegabyte);
+    EXPECT_EQ(memories.kept_bytes() < kept, is_host);
+    budget.SetLimit(limit);
+  }
 }
 
 TEST_F(OpenClMemoryTest, MoreThanTheDeviceGivesAtOnce) {
