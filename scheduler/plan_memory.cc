@@ -393,7 +393,13 @@ std::vector<int64_t> MostPoolBytes(const Plan& plan) {
       reg.bytes = bytes < kMostOfBlock ? BlockPool::ClassBytes(static_cast<int64_t>(bytes)) : kMostOfBlock;
     }
   }
+  // What the plan says beyond its registers of the host is that of a device whose memory is the host's.
+  Plan registers = plan;
+  PlanMemory(&registers);
   PlanMemory(&most);
+  for (size_t rank = 0; rank < most.pool_bytes.size() && rank < plan.pool_bytes.size(); ++rank)
+    most.pool_bytes[rank] =
+        SaturatingSum(most.pool_bytes[rank], plan.pool_bytes[rank] - registers.pool_bytes[rank]);
   return most.pool_bytes;
 }
 

@@ -12,6 +12,7 @@
 #include "scheduler/estimate.h"
 #include "scheduler/liveness.h"
 #include "scheduler/memory_of_plan.h"
+#include "scheduler/nodes_in_panels.h"
 #include "scheduler/panel_lists.h"
 #include "scheduler/panel_plan.h"
 #include "scheduler/passes/panel_copies.h"
@@ -46,10 +47,24 @@ std::vector<NodeId> WholeAlthoughSplit(const Graph& graph, const std::vector<Pla
   return whole;
 }
 
-// Slots, places in memory and what they need in all.
+// What the plan takes at most of the memory of the device, of the rank with the most: values, and what its
+// operators work with.
+int64_t BytesOnDevice(const Plan& plan, const DeviceOptions& options) {
+  ops::DeviceDescription device = options.description;
+  device.device = options.device;
+  return SaturatingSum(PeakOnDevice(plan, device.device), ScratchOnDevice(plan, device));
+}
+
+// Slots, places in memory and what they need in all. What is on a device whose memory is the host's is there,
+// too.
 Status Complete(Plan* plan, const ScheduleOptions& options) {
   HEDDLE_RETURN_IF_ERROR(AssignSlots(plan));
   PlanMemory(plan);
+  if (options.device && options.device->description.is_host) {
+    const int64_t bytes = BytesOnDevice(*plan, *options.device);
+    for (auto* const of_ranks : {&plan->peak_bytes, &plan->pool_bytes})
+      for (int64_t& of_rank : *of_ranks) of_rank = SaturatingSum(of_rank, bytes);
+  }
   for (int32_t rank = 0; rank < plan->ranks && options.in_panels; ++rank) {
     int64_t& peak = plan->peak_bytes[static_cast<size_t>(rank)];
     peak = SaturatingSum(peak, InTransitOn(*plan, rank).of_panels);
@@ -73,20 +88,15 @@ bool HasRoom(const Plan& plan, int64_t memory_bytes, bool for_kernels) {
 // Whether the device has room for what the plan has there, and what its operators work with.
 Status CheckDevice(const Plan& plan, const ScheduleOptions& options) {
   if (!options.device || options.device->memory_bytes == 0) return OkStatus();
-  ops::DeviceDescription device = options.device->description;
-  device.device = options.device->device;
-  const int64_t bytes = SaturatingSum(PeakOnDevice(plan, device.device), ScratchOnDevice(plan, device));
-  const int64_t most = options.device->memory_bytes;
+  const int64_t bytes = BytesOnDevice(plan, *options.device), most = options.device->memory_bytes;
   return bytes <= most ? OkStatus()
                        : ResourceExhausted("a plan needs {} bytes of a device, which has {}", bytes, most);
 }
 
-// The highest panels with which the plan fits and leaves room, down to a granule. Else the highest with which
-// it fits, with what is in transit if any do. `copies_are_tasks`: of panels that operators on a device read
-// and make (CopyPanels); else these copy them within their acts, and need less memory there.
-Result<Plan> CompleteInPanels(const Plan& plan, const ScheduleOptions& options, bool copies_are_tasks) {
+// How values pass in panels that are as high as they may be.
+PanelOptions HighestPanels(const ScheduleOptions& options) {
   // A good part of the panels of a pass is still in a cache when the next of its tasks reads them.
-  constexpr int64_t kMostPassBytes = int64_t{32} << 20, kLeastPassBytes = int64_t{1} << 20;
+  constexpr int64_t kMostPassBytes = int64_t{32} << 20;
   constexpr int64_t kPartsOfMemory = 4, kPartsOfWhole = 32, kPanelsOfStage = 4;
   const int64_t memory = options.memory_bytes > 0 ? options.memory_bytes : int64_t{1} << 40;
   PanelOptions panels{.panelled = options.panelled,
@@ -106,6 +116,15 @@ Result<Plan> CompleteInPanels(const Plan& plan, const ScheduleOptions& options, 
   }
   panels.most_entries = options.most_entries;
   if (!options.leaves_panels) panels.whole_bytes = std::numeric_limits<int64_t>::max();
+  return panels;
+}
+
+// The highest panels with which the plan fits and leaves room, down to a granule. Else the highest with which
+// it fits, with what is in transit if any do. `copies_are_tasks`: of panels that operators on a device read
+// and make (CopyPanels); else these copy them within their acts, and need less memory there.
+Result<Plan> CompleteInPanels(const Plan& plan, const ScheduleOptions& options, bool copies_are_tasks) {
+  constexpr int64_t kLeastPassBytes = int64_t{1} << 20;
+  PanelOptions panels = HighestPanels(options);
   std::optional<Plan> tight;
   for (;; panels.pass_bytes /= 2, panels.stage_bytes /= 2) {
     Plan tried = InPanels(plan, panels);
@@ -127,10 +146,18 @@ Result<Plan> CompleteInPanels(const Plan& plan, const ScheduleOptions& options, 
   }
 }
 
-OnDevice PlaceOnDevice(const Graph& graph, const ScheduleOptions& options) {
+OnDevice PlaceOnDevice(const Graph& graph, const std::vector<Placement>& placements,
+                       const ScheduleOptions& options) {
   const std::vector<double> host_ns = NodesNs(graph, options.constants);
+  std::optional<std::vector<NodeInPanels>> in_panels;
+  if (options.in_panels) {
+    Plan on_host = PlanBuilder(graph, placements, options.ranks).Build();
+    CountLists(&on_host);
+    in_panels = NodesInPanels(on_host, HighestPanels(options));
+  }
   return {.device = options.device->device,
-          .nodes = ChooseDevice(graph, host_ns, options.ranks, !options.in_panels, *options.device),
+          .nodes = ChooseDevice(graph, host_ns, options.ranks, in_panels ? &*in_panels : nullptr,
+                                *options.device),
           .residences = options.device->residences,
           .keeps_values = !options.in_panels};
 }
@@ -158,7 +185,7 @@ Result<Plan> Schedule(const Graph& graph, const std::map<std::string, Distributi
                       const ScheduleOptions& options) {
   HEDDLE_ASSIGN_OR_RETURN(const std::vector<Placement> placements, Place(graph, live_in, options));
   std::optional<OnDevice> on_device;
-  if (options.device) on_device = PlaceOnDevice(graph, options);
+  if (options.device) on_device = PlaceOnDevice(graph, placements, options);
   Plan plan = PlanBuilder(graph, placements, options.ranks, std::move(on_device)).Build();
   plan.whole = WholeAlthoughSplit(graph, placements, options.ranks);
   CountLists(&plan);

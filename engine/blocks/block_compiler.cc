@@ -343,19 +343,29 @@ Result<Plan> BlockCompiler::MakePlan(const Graph& graph, const VariableTable& fr
     return scheduler::Schedule(fused, DistributionsIn(fused, frame), options);
   };
   const bool must_be_in_panels = !options.panelled.empty() || options_.panel_bytes > 0;
-  if (must_be_in_panels) options.memory_bytes = memory;
-  Result<Plan> plan = make(must_be_in_panels);
-  const bool fits = Fits(plan, memory);
-  if (!must_be_in_panels && (!fits || !FitsInBlocks(plan, memory))) {
+  const auto make_fitting = [&]() -> Result<Plan> {
+    if (must_be_in_panels) options.memory_bytes = memory;
+    Result<Plan> plan = make(must_be_in_panels);
+    const bool fits = Fits(plan, memory);
+    if (must_be_in_panels || (fits && FitsInBlocks(plan, memory))) return plan;
     options.memory_bytes = memory;
     compiler::FuseReport report_of_whole = std::move(report);
     Result<Plan> in_panels = make(true);
     // Without a limit that the user has set, what does not fit even so is tried: plans count the most that it
     // can take.
     if (in_panels.ok() || (!fits && (options_.memory_bytes > 0 || options_.require_streaming)))
-      plan = std::move(in_panels);
-    else
-      report = std::move(report_of_whole);
+      return in_panels;
+    report = std::move(report_of_whole);
+    return plan;
+  };
+  const int64_t memory_of_whole = options.memory_bytes;
+  Result<Plan> plan = make_fitting();
+  // A device whose memory is the processor's has values beside those that they are copies of.
+  if (plan.status().code() == StatusCode::kResourceExhausted && options.device &&
+      options.device->description.is_host) {
+    options.device.reset();
+    options.memory_bytes = memory_of_whole;
+    plan = make_fitting();
   }
   if (options_.recorded_events > 0 && !report.partitions.empty())
     choices_ = compiler::ToText(report, /*with_costs=*/true);

@@ -28,6 +28,14 @@ int64_t BlockRunner::BytesBeside(const Graph& graph, const VariableTable& frame)
                              scheduler::LeastPanelledBytes(MemoryOf(options_)));
 }
 
+namespace {
+
+int64_t MostOf(const std::vector<int64_t>& bytes) {
+  return bytes.empty() ? 0 : *std::max_element(bytes.begin(), bytes.end());
+}
+
+}  // namespace
+
 Status BlockRunner::BringToHost(Variable* variable) {
   if (variable->residence == Residence()) return OkStatus();
   if (!variable->residence.on_host)
@@ -42,14 +50,20 @@ Status BlockRunner::BringToHost(Variable* variable) {
 
 // Copies go first, then what is nowhere else; all ranks do the same, by sizes that all know.
 Status BlockRunner::MakeRoomOnDevice(const Plan& plan, VariableTable* frame) {
-  const auto [found, is_new] = room_on_device_.try_emplace(plan.key, INT64_MAX);
+  const auto [found, is_new] = room_on_device_.try_emplace(plan.key);
   if (is_new || plan.key == 0) {
     const std::optional<MemoryOnDevice> needed = MemoryOnDeviceOf(plan);
-    found->second =
-        !needed ? INT64_MAX
-                : RoomOnDevice(needed->memory_bytes) - SaturatingSum(needed->values, needed->working);
+    if (needed) {
+      int64_t& room = found->second.bytes;
+      room = engine::RoomOnDevice(needed->memory_bytes) - SaturatingSum(needed->values, needed->working);
+      // The plan has more of the memory of the host, and other variables are there.
+      found->second.is_host = needed->is_host;
+      if (needed->is_host && MemoryOf(options_) > 0)
+        room = std::min(room,
+                        MemoryOf(options_) - MostOf(plan.pool_bytes) - BytesBeside(plan.graph, *frame));
+    }
   }
-  const int64_t room = found->second;
+  const auto [room, is_host] = found->second;
   if (room == INT64_MAX) return OkStatus();
   std::set<std::string> read;
   // Plans in panels read variables in the memory of the host, whatever is there of them.
@@ -60,6 +74,7 @@ Status BlockRunner::MakeRoomOnDevice(const Plan& plan, VariableTable* frame) {
   const auto add = [&](VariableTable& table, bool may_be_read) {
     for (auto& [name, variable] : table.variables()) {
       if (!variable.residence.on_device || (may_be_read && read.contains(name))) continue;
+      if (is_host && !variable.residence.on_host) continue;  // It would take as much elsewhere.
       others.push_back(&variable);
       bytes = SaturatingSum(bytes, KnownBytes(variable.info));
     }

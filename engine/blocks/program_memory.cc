@@ -450,7 +450,8 @@ class ProgramMemory {
                            Amount(there->values));
       if (there->working > 0)
         text_ += fmt::format(", and {} that operators work with", Amount(there->working));
-      text_ += fmt::format(", of {}\n", Amount(there->memory_bytes));
+      text_ += there->is_host ? fmt::format(", among the values of the worker\n")
+                              : fmt::format(", of {}\n", Amount(there->memory_bytes));
     }
     if (spilled > 0) text_ += fmt::format("  disk: up to {} in spill files of a worker\n", Amount(spilled));
     most_spilled_ = std::max(most_spilled_, spilled);

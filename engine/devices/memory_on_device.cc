@@ -17,6 +17,7 @@ std::optional<MemoryOnDevice> MemoryOnDeviceOf(const Plan& plan) {
   if (device == nullptr) return std::nullopt;
   return MemoryOnDevice{.device = stream->device,
                         .memory_bytes = device->description().memory_bytes,
+                        .is_host = device->description().is_host,
                         .values = scheduler::PeakOnDevice(plan, stream->device),
                         .working = scheduler::ScratchOnDevice(plan, device->description())};
 }

@@ -12,6 +12,7 @@ namespace heddle::engine {
 struct MemoryOnDevice {
   Device device;
   int64_t memory_bytes = 0;  ///< That the device has.
+  bool is_host = false;      ///< Its memory is the process's: Plan::peak_bytes and pool_bytes have all this.
   int64_t values = 0;        ///< Of registers there.
   int64_t working = 0;       ///< What an operator works with beside them.
 };

@@ -68,7 +68,7 @@ Result<std::string> PlacementText::Of(const Graph& graph) {
   device.residences = residences_;
   const std::vector<double> host_ns = scheduler::NodesNs(graph, options.constants);
   const std::vector<bool> chosen =
-      scheduler::ChooseDevice(graph, host_ns, options.ranks, /*keeps_values=*/true, device);
+      scheduler::ChooseDevice(graph, host_ns, options.ranks, /*in_panels=*/nullptr, device);
   const std::string name = fmt::format("{}:{}", Name(device.device.type), device.device.index);
   std::string text;
   std::vector<Residence> of_node(graph.nodes.size());

@@ -39,6 +39,23 @@ int64_t LargestMatrix(const Graph& graph, const Node& node) {
   return static_cast<int64_t>(std::min(bytes, 9e18));
 }
 
+// Whether the device has a kernel of the node, and room for what it reads and makes: of a node of a plan in
+// panels that acts once, for all of it.
+bool HasPlace(const Graph& graph, NodeId id, int32_t ranks, const std::vector<NodeInPanels>* in_panels,
+              const DeviceOptions& options) {
+  const NodeInPanels panels = in_panels == nullptr ? NodeInPanels() : (*in_panels)[static_cast<size_t>(id)];
+  const bool acts_once = panels.pass == NodeInPanels::kOnce;
+  if (panels.is_hosts || !CanRunOn(graph, id, ranks, /*keeps_values=*/acts_once, options).ok()) return false;
+  if (in_panels == nullptr || !acts_once || options.memory_bytes == 0) return true;
+  double bytes = 0;
+  const auto add = [&](const ValueInfo& info) {
+    if (info.IsMatrix() && info.IsSized()) bytes += ops::BytesToMove(info);
+  };
+  for (const ValueInfo& info : InputInfos(graph, graph[id])) add(info);
+  for (const ValueInfo& info : ResultsOf(graph[id])) add(info);
+  return bytes <= static_cast<double>(ranks) * static_cast<double>(options.memory_bytes);
+}
+
 std::optional<std::string> NewKernel(const Graph& graph, const Node& node, const DeviceOptions& options) {
   if (!options.new_kernel) return std::nullopt;
   return options.new_kernel(node, InputInfos(graph, node));
@@ -99,11 +116,13 @@ class Division {
 
 class ByCost {
  public:
-  ByCost(const Graph& graph, const std::vector<double>& host_ns, int32_t ranks, const DeviceOptions& options)
-      : graph_(graph), host_ns_(host_ns), ranks_(ranks), options_(options) {}
+  ByCost(const Graph& graph, const std::vector<double>& host_ns, int32_t ranks,
+         const std::vector<NodeInPanels>* in_panels, const DeviceOptions& options)
+      : graph_(graph), host_ns_(host_ns), ranks_(ranks), in_panels_(in_panels), options_(options) {}
 
   std::vector<bool> Run() {
     vertices_.resize(graph_.nodes.size());
+    readers_.resize(graph_.nodes.size());
     for (NodeId id = 0; id < graph_.size(); ++id) AddNode(id);
     for (NodeId id = 0; id < graph_.size(); ++id) AddValue(id);
     const std::vector<bool> is_device = division_.Cut();
@@ -118,21 +137,33 @@ class ByCost {
 
   // A rank has its share of what is large.
   double Share(double ns) const { return ns / static_cast<double>(ranks_); }
+  NodeInPanels PanelsOf(NodeId id) const {
+    return in_panels_ == nullptr ? NodeInPanels() : (*in_panels_)[Index(id)];
+  }
+  // Where a variable is. Plans in panels read those of the host.
+  Residence ResidenceOf(const Node& variable) const {
+    const auto found = options_.residences.find(variable.Text("name"));
+    return in_panels_ != nullptr || found == options_.residences.end() ? Residence() : found->second;
+  }
 
   void AddNode(NodeId id) {
     const Node& node = graph_[id];
+    for (const NodeId input : node.inputs)
+      if (input != kNoNode && (readers_[Index(input)].empty() || readers_[Index(input)].back() != id))
+        readers_[Index(input)].push_back(id);
     Division::Vertex& vertex = vertices_[Index(id)];
-    can_run_.push_back(CanRunOn(graph_, id, ranks_, /*keeps_values=*/true, options_).ok());
+    const NodeInPanels panels = PanelsOf(id);
+    can_run_.push_back(HasPlace(graph_, id, ranks_, in_panels_, options_));
     vertex = division_.host;
     if (node.Is("variable")) {
-      const auto found = options_.residences.find(node.Text("name"));
-      if (found != options_.residences.end() && !found->second.on_host) vertex = division_.device;
+      if (!ResidenceOf(node).on_host) vertex = division_.device;
       return;
     }
     if (!can_run_.back()) return;
     vertex = division_.Add();
     division_.Connect(division_.host, vertex,
-                      Share(DeviceNs(graph_, node, options_.rates)) + LaunchNs(node, options_.rates));
+                      Share(DeviceNs(graph_, node, options_.rates)) +
+                          static_cast<double>(panels.acts) * LaunchNs(node, options_.rates));
     division_.Connect(vertex, division_.device, Share(host_ns_[Index(id)]));
     if (const std::optional<std::string> kernel = NewKernel(graph_, node, options_))
       division_.Connect(VertexOf(*kernel), vertex, kNever);
@@ -147,44 +178,87 @@ class ByCost {
     return found->second;
   }
 
+  // The node that makes a value, which may be one of several.
+  NodeId MakerOf(NodeId id) const { return graph_[id].Is("result") ? graph_[id].inputs[0] : id; }
+
   // Where the cells of a value are that a node makes; nullopt: in both memories.
   std::optional<Division::Vertex> PlaceOf(NodeId id) const {
     const Node& node = graph_[id];
     if (node.Is("variable")) {
-      const auto found = options_.residences.find(node.Text("name"));
-      if (found != options_.residences.end() && found->second.on_host && found->second.on_device)
-        return std::nullopt;
+      const Residence residence = ResidenceOf(node);
+      if (residence.on_host && residence.on_device) return std::nullopt;
       return vertices_[Index(id)];
     }
-    const NodeId maker = node.Is("result") ? node.inputs[0] : id;
+    const NodeId maker = MakerOf(id);
     const size_t result = node.Is("result") ? static_cast<size_t>(node.ResultIndex()) : 0;
     if (!can_run_[Index(maker)]) return division_.host;
-    const bool stays = ops::StaysOnDevice(graph_[maker], InputInfos(graph_, graph_[maker]), result);
+    const std::vector<ValueInfo> infos = InputInfos(graph_, graph_[maker]);
+    const bool stays = ops::StaysOnDevice(graph_[maker], infos, result) && !IsListed(maker, infos, result);
     return stays ? vertices_[Index(maker)] : division_.host;
   }
 
-  // Copies of the value, one in each direction at most.
+  // Whether the host makes a result of what the panels come to.
+  bool IsListed(NodeId maker, const std::vector<ValueInfo>& infos, size_t result) const {
+    if (PanelsOf(maker).pass == NodeInPanels::kOnce) return false;
+    const Node& node = graph_[maker];
+    const ops::RowRule rule = ops::RowRuleOf(node, infos);
+    return rule == ops::RowRule::kReduce ||
+           (rule == ops::RowRule::kMixed && ops::FindOperator(node.op)->reduces(node, result));
+  }
+
+  // Whether the reader gets the value as it is, from the memory in which it is made: else rows of it come
+  // from the host.
+  bool ReadsInPlace(NodeId id, NodeId reader) const {
+    const int made = PanelsOf(MakerOf(id)).pass, read = PanelsOf(reader).pass;
+    if (made != NodeInPanels::kOnce || read == NodeInPanels::kOnce) return made == read;
+    const Node& node = graph_[reader];
+    const std::vector<ValueInfo> infos = InputInfos(graph_, node);
+    for (size_t i = 0; i < node.inputs.size(); ++i)
+      if (node.inputs[i] == id &&
+          ops::InputUseOf(node, infos, static_cast<int>(i)) == ops::InputUse::kRows)
+        return false;
+    return true;
+  }
+
+  // Copies of the value: one in each direction at most, and into each further pass that reads its rows.
   void AddValue(NodeId id) {
     const Node& node = graph_[id];
     if (!node.info.IsMatrix()) return;
     const std::optional<Division::Vertex> place = PlaceOf(id);
     if (!place) return;
-    std::vector<Division::Vertex> readers;
-    for (NodeId reader = id + 1; reader < graph_.size(); ++reader) {
-      const std::vector<NodeId>& inputs = graph_[reader].inputs;
-      // Whoever reads a variable that is assigned finds it where it is.
-      if (graph_[reader].Is("assign") || graph_[reader].Is("result")) continue;
-      if (std::find(inputs.begin(), inputs.end(), id) != inputs.end())
-        readers.push_back(vertices_[Index(reader)]);
+    std::vector<Division::Vertex> in_place, on_host;
+    std::map<int, std::pair<int64_t, std::vector<Division::Vertex>>> by_pass;  // With acts.
+    for (const NodeId reader : readers_[Index(id)]) {
+      if (graph_[reader].Is("result")) continue;
+      if (graph_[reader].Is("assign")) {
+        // Whoever reads a variable that is assigned finds it where it is; of panels the host has them.
+        if (in_panels_ != nullptr) on_host.push_back(division_.host);
+        continue;
+      }
+      if (ReadsInPlace(id, reader)) {
+        in_place.push_back(vertices_[Index(reader)]);
+        continue;
+      }
+      on_host.push_back(division_.host);
+      auto& [acts, vertices] = by_pass[PanelsOf(reader).pass];
+      acts = PanelsOf(reader).acts;
+      vertices.push_back(vertices_[Index(reader)]);
     }
-    const double bytes = Share(ops::BytesToMove(node.info));
     double reads = 1;
-    if (node.Is("variable"))
+    if (node.Is("variable") && in_panels_ == nullptr)
       if (const auto found = options_.reads.find(node.Text("name")); found != options_.reads.end())
         reads = found->second;
     const ops::DeviceRates& rates = options_.rates;
-    AddCopy(*place, readers, (bytes / rates.copy_in * 1e9 + rates.launch_ns) / reads, /*to_device=*/true);
-    AddCopy(*place, readers, (bytes / rates.copy_out * 1e9 + rates.launch_ns) / reads, /*to_device=*/false);
+    const double bytes = Share(ops::BytesToMove(node.info));
+    const auto ns = [&](double rate, int64_t commands) {
+      return (bytes / rate * 1e9 + static_cast<double>(commands) * rates.launch_ns) / reads;
+    };
+    const int64_t acts = PanelsOf(MakerOf(id)).acts;
+    AddCopy(*place, in_place, ns(rates.copy_in, acts), /*to_device=*/true);
+    on_host.insert(on_host.end(), in_place.begin(), in_place.end());
+    AddCopy(*place, on_host, ns(rates.copy_out, acts), /*to_device=*/false);
+    for (const auto& [pass, readers] : by_pass)
+      AddCopy(division_.host, readers.second, ns(rates.copy_in, readers.first), /*to_device=*/true);
   }
 
   void AddCopy(Division::Vertex from, const std::vector<Division::Vertex>& readers, double ns,
@@ -201,34 +275,14 @@ class ByCost {
   const Graph& graph_;
   const std::vector<double>& host_ns_;
   const int32_t ranks_;
+  const std::vector<NodeInPanels>* const in_panels_;
   const DeviceOptions& options_;
   Division division_;
-  std::vector<Division::Vertex> vertices_;  // By node.
-  std::vector<bool> can_run_;               // By node.
+  std::vector<Division::Vertex> vertices_;    // By node.
+  std::vector<std::vector<NodeId>> readers_;  // By node.
+  std::vector<bool> can_run_;                 // By node.
   std::map<std::string, Division::Vertex> kernels_;
 };
-
-// Operators that are faster there with copies of all that they read and make.
-std::vector<bool> EachByCost(const Graph& graph, const std::vector<double>& host_ns, int32_t ranks,
-                             const DeviceOptions& options) {
-  const ops::DeviceRates& rates = options.rates;
-  std::vector<bool> chosen;
-  for (NodeId id = 0; id < graph.size(); ++id) {
-    const Node& node = graph[id];
-    double ns = 0;
-    for (const NodeId input : node.inputs)
-      if (input != kNoNode && graph[input].info.IsMatrix())
-        ns += ops::BytesToMove(graph[input].info) / rates.copy_in * 1e9;
-    for (const ValueInfo& result : ResultsOf(node))
-      if (result.IsMatrix()) ns += ops::BytesToMove(result) / rates.copy_out * 1e9;
-    const bool can_run = CanRunOn(graph, id, ranks, /*keeps_values=*/false, options).ok();
-    if (can_run)
-      ns = (ns + DeviceNs(graph, node, rates)) / static_cast<double>(ranks) + LaunchNs(node, rates) +
-           CompileNs(graph, node, options);
-    chosen.push_back(can_run && ns < host_ns[static_cast<size_t>(id)] / static_cast<double>(ranks));
-  }
-  return chosen;
-}
 
 }  // namespace
 
@@ -265,17 +319,16 @@ double LaunchNs(const Node& node, const ops::DeviceRates& rates) {
 }
 
 std::vector<bool> ChooseDevice(const Graph& graph, const std::vector<double>& host_ns, int32_t ranks,
-                               bool keeps_values, const DeviceOptions& options) {
+                               const std::vector<NodeInPanels>* in_panels, const DeviceOptions& options) {
   if (options.rule == DeviceOptions::Rule::kByCost) {
     if (options.rates.memory <= 0) return std::vector<bool>(graph.nodes.size(), false);
-    if (keeps_values) return ByCost(graph, host_ns, ranks, options).Run();
-    return EachByCost(graph, host_ns, ranks, options);
+    return ByCost(graph, host_ns, ranks, in_panels, options).Run();
   }
   std::vector<bool> chosen(graph.nodes.size(), false);
   SeededRandom random(options.seed);
   for (NodeId id = 0; id < graph.size(); ++id) {
     const bool is_drawn = options.rule == DeviceOptions::Rule::kAll || random.Below(2) == 1;
-    chosen[static_cast<size_t>(id)] = is_drawn && CanRunOn(graph, id, ranks, keeps_values, options).ok();
+    chosen[static_cast<size_t>(id)] = is_drawn && HasPlace(graph, id, ranks, in_panels, options);
   }
   return chosen;
 }

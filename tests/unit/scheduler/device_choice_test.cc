@@ -28,7 +28,7 @@ TEST(DeviceChoiceTest, ByCostWholeRegionsGo) {
   DeviceOptions options{.rule = DeviceOptions::Rule::kByCost,
                         .rates = {8e9, 8e9, 1e12, 1e12, 5e3}};
   const auto chosen_of = [&](const Graph& graph) {
-    const std::vector<bool> chosen = ChooseDevice(graph, host_ns, 1, true, options);
+    const std::vector<bool> chosen = ChooseDevice(graph, host_ns, 1, nullptr, options);
     return std::count(chosen.begin(), chosen.end(), true);
   };
   EXPECT_EQ(chosen_of(one.graph), 0);    // Copies in and out take 4 ms, the processor 1 ms.
@@ -76,7 +76,7 @@ TEST(DeviceChoiceTest, ByCostNoDivisionIsCheaper) {
       }
       return ns;
     };
-    const double chosen = cost_of(ChooseDevice(graph, host_ns, 1, true, options));
+    const double chosen = cost_of(ChooseDevice(graph, host_ns, 1, nullptr, options));
     double least = chosen;
     for (uint32_t bits = 0; bits < 256; ++bits) {
       std::vector<bool> on_device(values.size(), false);
@@ -89,6 +89,84 @@ TEST(DeviceChoiceTest, ByCostNoDivisionIsCheaper) {
     }
     EXPECT_NEAR(chosen, least, 1) << "seed " << seed;
   }
+}
+
+// The same where nodes act panel by panel in passes: rows that leave a pass go by the host, and each pass
+// that reads them copies them anew, with a command for each panel.
+TEST(DeviceChoiceTest, ByCostNoDivisionInPanelsIsCheaper) {
+  constexpr int64_t kRows = 1000, kColumns = 100;
+  const ops::DeviceRates rates = {
+      .copy_in = 1e9, .copy_out = 2e9, .memory = 1e12, .fma = 1e12, .launch_ns = 10'000};
+  const double bytes = kRows * kColumns * 8;
+  int mixed = 0;
+  for (uint64_t seed = 1; seed <= 60; ++seed) {
+    SeededRandom random(seed);
+    GraphUnderTest g;
+    std::vector<NodeId> values = {g.Variable("X", MatrixOf(kRows, kColumns)),
+                                  g.Variable("Y", MatrixOf(kRows, kColumns))};
+    std::vector<NodeInPanels> panels(2);
+    for (int i = 0; i < 8; ++i) {
+      const NodeId a = values[random.Below(values.size())], b = values[random.Below(values.size())];
+      values.push_back(g.Op("+", {a, b}, MatrixOf(kRows, kColumns)));
+      const int pass = static_cast<int>(random.Below(4)) - 1;  // Of three, or of none.
+      panels.push_back({.pass = pass, .acts = pass < 0 ? 1 : 5 + pass, .is_hosts = random.Below(6) == 0});
+    }
+    const NodeId assigned = values.back();
+    g.Assign("Z", assigned);
+    panels.emplace_back();
+    std::vector<double> host_ns;
+    for (size_t i = 0; i < panels.size(); ++i)
+      host_ns.push_back(static_cast<double>(random.Below(2'000'000)));
+    DeviceOptions options{.rule = DeviceOptions::Rule::kByCost, .rates = rates};
+    options.residences["Y"] = {.on_host = false, .on_device = true};  // The plan finds it here.
+    options.reads["X"] = 100;
+    const Graph& graph = g.graph;
+    const auto cost_of = [&](const std::vector<bool>& on_device) {
+      double ns = 0;
+      for (const NodeId id : values) {
+        const auto at = static_cast<size_t>(id);
+        const auto acts = static_cast<double>(panels[at].acts);
+        if (!graph[id].Is("variable"))
+          ns += on_device[at] ? DeviceNs(graph, graph[id], rates) + acts * rates.launch_ns : host_ns[at];
+        bool is_read_here = id == assigned, is_read_there = false;
+        std::set<int> elsewhere_there;
+        double in_ns = 0;
+        for (const NodeId reader : values) {
+          const auto to = static_cast<size_t>(reader);
+          const auto& inputs = graph[reader].inputs;
+          if (std::find(inputs.begin(), inputs.end(), id) == inputs.end()) continue;
+          if (panels[at].pass == panels[to].pass) {
+            (on_device[to] ? is_read_there : is_read_here) = true;
+            continue;
+          }
+          is_read_here = true;
+          if (on_device[to] && elsewhere_there.insert(panels[to].pass).second)
+            in_ns += bytes + static_cast<double>(panels[to].acts) * rates.launch_ns;
+        }
+        ns += in_ns;
+        if (on_device[at] && is_read_here) ns += bytes / 2 + acts * rates.launch_ns;
+        if (!on_device[at] && is_read_there) ns += bytes + acts * rates.launch_ns;
+      }
+      return ns;
+    };
+    std::vector<bool> choice = ChooseDevice(graph, host_ns, 1, &panels, options);
+    const double chosen = cost_of(choice);
+    const auto there = std::count(choice.begin(), choice.end(), true);
+    mixed += there > 0 && there < 8;
+    double least = chosen;
+    for (uint32_t bits = 0; bits < 256; ++bits) {
+      std::vector<bool> on_device(graph.nodes.size(), false);
+      bool is_possible = true;
+      for (size_t i = 0; i < 8; ++i) {
+        on_device[i + 2] = (bits >> i & 1) != 0;
+        is_possible &= !on_device[i + 2] || !panels[i + 2].is_hosts;
+      }
+      if (is_possible) least = std::min(least, cost_of(on_device));
+    }
+    EXPECT_NEAR(chosen, least, 1) << "seed " << seed;
+    for (size_t i = 0; i < panels.size(); ++i) EXPECT_FALSE(choice[i] && panels[i].is_hosts);
+  }
+  EXPECT_GT(mixed, 5);
 }
 
 // What has to be compiled first costs that once, for all operators that share it and all rounds.
@@ -110,15 +188,17 @@ TEST(DeviceChoiceTest, ByCostWhatIsCompiledMustPay) {
                         .new_kernel = [&compiled](const Node& node, std::span<const ValueInfo>) {
                           return compiled.contains(node.op) ? std::nullopt : std::optional(node.op);
                         }};
+  const std::vector<NodeInPanels> one_pass(g.graph.nodes.size(), {.pass = 0, .acts = 4});
   const auto chosen_of = [&](bool keeps_values) {
     std::string chosen;
-    const std::vector<bool> on_device = ChooseDevice(g.graph, host_ns, 1, keeps_values, options);
+    const std::vector<bool> on_device =
+        ChooseDevice(g.graph, host_ns, 1, keeps_values ? nullptr : &one_pass, options);
     for (NodeId id = 1; id <= 3; ++id) chosen += on_device[static_cast<size_t>(id)] ? 'd' : 'h';
     return chosen;
   };
   // 20 ms for two kernels, or 10 and the processor's 9 with cheap copies, or the processor's 27.
   EXPECT_EQ(chosen_of(true), "dhd");
-  EXPECT_EQ(chosen_of(false), "hhh");  // Each alone.
+  EXPECT_EQ(chosen_of(false), "dhd");
   options.rates.compile_ns = 19e6;
   EXPECT_EQ(chosen_of(true), "hhh");
   options.runs = 10;

@@ -9,6 +9,9 @@
 #include "scheduler/devices/choose_device.h"
 #include "scheduler/devices/scratch_on_device.h"
 #include "scheduler/liveness.h"
+#include "scheduler/nodes_in_panels.h"
+#include "scheduler/place.h"
+#include "scheduler/plan_builder.h"
 #include "scheduler/plan_memory.h"
 #include "scheduler/schedule.h"
 #include "tests/unit/scheduler/graph_under_test.h"
@@ -217,6 +220,51 @@ TEST(DevicePlanTest, MemoryOfTheDeviceIsItsOwn) {
   EXPECT_LT(plan->peak_bytes[0], 3 * 16'000'000);
 }
 
+// Where the device computes in the memory of the host, what is there counts beside what is here.
+TEST(DevicePlanTest, MemoryOfADeviceOfTheHostIsTheRanks) {
+  ScheduleOptions options{.ranks = 1};
+  options.device = DeviceOptions{};
+  const Result<Plan> other = PlanOf(ExpAndSums(), {{"X", Distribution::One()}}, options);
+  ASSERT_TRUE(other.ok()) << other.status().ToString();
+  options.device->description = {.device = kGpu, .is_host = true};
+  const Result<Plan> plan = PlanOf(ExpAndSums(), {{"X", Distribution::One()}}, options);
+  ASSERT_TRUE(plan.ok()) << plan.status().ToString();
+  const int64_t there = PeakOnDevice(*plan, kGpu) + ScratchOnDevice(*plan, options.device->description);
+  EXPECT_EQ(plan->peak_bytes[0], other->peak_bytes[0] + there);
+  EXPECT_EQ(plan->pool_bytes[0], other->pool_bytes[0] + there);
+  // A limit that is enough for what is here refuses both; in panels both have room.
+  options.memory_bytes = plan->peak_bytes[0] - 1;
+  EXPECT_EQ(Schedule(ExpAndSums().graph, {{"X", Distribution::One()}}, options).status().code(),
+            StatusCode::kResourceExhausted);
+  options.memory_bytes = 60'000'000;
+  options.in_panels = true;
+  const Result<Plan> in_panels = PlanOf(ExpAndSums(), {{"X", Distribution::One()}}, options);
+  ASSERT_TRUE(in_panels.ok()) << in_panels.status().ToString();
+  EXPECT_LE(in_panels->peak_bytes[0], 60'000'000);
+  EXPECT_GT(PeakOnDevice(*in_panels, kGpu), 0);
+  EXPECT_GT(CountTasks(*in_panels).on_device, 0);
+}
+
+// So it does where sizes are known only when the plan runs.
+TEST(DevicePlanTest, MemoryOfADeviceOfTheHostCountsBesideOpenSizes) {
+  GraphUnderTest g;
+  const NodeId x = g.Variable("X", MatrixOf(100'000, 20));
+  g.Assign("Y", g.Op("exp", {x}, MatrixOf(100'000, 20)));
+  const NodeId margin = g.Op("literal", {}, ValueInfo::OfScalar(ValueType::kString));
+  g.graph[margin].SetAttribute("value", Scalar("rows"));
+  g.Assign("R", g.Op("removeEmpty", {x, margin}, MatrixOf(kUnknown, 20)));
+  ScheduleOptions options{.ranks = 1};
+  options.device = DeviceOptions{};
+  const Result<Plan> other = PlanOf(g, {{"X", Distribution::One()}}, options);
+  options.device->description = {.device = kGpu, .is_host = true};
+  const Result<Plan> plan = PlanOf(g, {{"X", Distribution::One()}}, options);
+  ASSERT_TRUE(plan.ok() && other.ok()) << plan.status().ToString();
+  const int64_t there = plan->pool_bytes[0] - other->pool_bytes[0];
+  EXPECT_GE(there, 2 * 16'000'000);
+  EXPECT_EQ(MostPoolBytes(*plan)[0], MostPoolBytes(*other)[0] + there);
+  EXPECT_GT(MostPoolBytes(*other)[0], other->pool_bytes[0]);
+}
+
 // Rows go there a panel at a time: X for two operators, what they make back, and nothing of what is between.
 TEST(DevicePlanTest, WhatTheDeviceHasNoRoomForGoesThroughItInPanels) {
   ScheduleOptions options{.ranks = 1};
@@ -316,6 +364,28 @@ TEST(DevicePlanTest, OperatorsInStagesAreTheHosts) {
     }
 }
 
+// What acts once in a plan in panels has all that it reads and makes there at once: what has no room for that
+// is the host's, and keeps nothing else from the device.
+TEST(DevicePlanTest, WhatActsOnceAndHasNoRoomIsTheHosts) {
+  GraphUnderTest g;
+  const NodeId x = g.Variable("X", MatrixOf(100'000, 20)), v = g.Variable("v", MatrixOf(20, 20));
+  const NodeId both = g.Op("rbind", {x, x}, MatrixOf(200'000, 20));
+  const NodeId turned = g.Op("t", {v}, MatrixOf(20, 20));
+  const NodeId product = g.Op("%*%", {both, turned}, MatrixOf(200'000, 20));
+  g.Assign("Y", product);
+  ScheduleOptions options{.ranks = 1};
+  options.device = DeviceOptions{.memory_bytes = 8'000'000};
+  const Result<Plan> plan = PlanOf(g, {{"X", Distribution::One()}, {"v", Distribution::One()}}, options);
+  ASSERT_TRUE(plan.ok()) << plan.status().ToString();
+  std::set<NodeId> there;
+  for (const Task& task : plan->tasks)
+    if (!task.id.device().IsHost() && task.phase != Phase::kTransfer) there.insert(task.node);
+  EXPECT_EQ(there, std::set<NodeId>({turned, product}));
+  // v and panels of rbind(X, X) in, panels of Y out.
+  EXPECT_EQ(CountTasks(*plan), (Counts{.on_device = 2, .copies_in = 2, .copies_out = 1}));
+  EXPECT_LE(PeakOnDevice(*plan, kGpu), 8'000'000);
+}
+
 // What an operator works with there counts: t(X) %*% X keeps payloads of leaves.
 TEST(DevicePlanTest, WhatOperatorsWorkWithThereCounts) {
   GraphUnderTest g;
@@ -353,17 +423,18 @@ TEST(DevicePlanTest, MatricesThatAreTooLargeStayHere) {
     const GraphUnderTest g = ExpAndSums();
     const std::vector<double> host_ns(g.graph.nodes.size(), 1e9);
     options.description.largest_allocation_bytes = 16'000'000;
-    const std::vector<bool> fitting = ChooseDevice(g.graph, host_ns, 1, true, options);
+    const std::vector<bool> fitting = ChooseDevice(g.graph, host_ns, 1, nullptr, options);
     EXPECT_GT(std::count(fitting.begin(), fitting.end(), true), 0);
     options.description.largest_allocation_bytes -= 1;
-    const std::vector<bool> large = ChooseDevice(g.graph, host_ns, 1, true, options);
+    const std::vector<bool> large = ChooseDevice(g.graph, host_ns, 1, nullptr, options);
     EXPECT_EQ(std::count(large.begin(), large.end(), true), 0);
     EXPECT_EQ(CanRunOn(g.graph, 1, 1, true, options).message(),
               "on a device: a matrix of 16000000 bytes, where it gives 15999999 at once");
     // Two ranks have half of the rows each; in panels there are a few.
-    EXPECT_EQ(ChooseDevice(g.graph, host_ns, 2, true, options), fitting);
-    EXPECT_EQ(ChooseDevice(g.graph, host_ns, 1, false, options),
-              ChooseDevice(g.graph, host_ns, 1, false, {.rule = rule, .seed = 3, .rates = options.rates}));
+    EXPECT_EQ(ChooseDevice(g.graph, host_ns, 2, nullptr, options), fitting);
+    const std::vector<NodeInPanels> panels(g.graph.nodes.size(), {.pass = 0, .acts = 8});
+    EXPECT_EQ(ChooseDevice(g.graph, host_ns, 1, &panels, options),
+              ChooseDevice(g.graph, host_ns, 1, &panels, {.rule = rule, .seed = 3, .rates = options.rates}));
   }
 }
 
@@ -408,11 +479,66 @@ TEST(DevicePlanTest, ByCostACopyMustPay) {
   EXPECT_EQ(count(small, ByCost(100)), Counts());
 }
 
+// In panels, too, operators of a pass go there together, and what another pass computes stays here: X, which
+// each pass reads anew, is worth a copy for ten operators and not for one.
+TEST(DevicePlanTest, ByCostWholePassesGo) {
+  GraphUnderTest g;
+  const NodeId x = g.Variable("X", MatrixOf(100'000, 20));
+  NodeId y = x;
+  for (int i = 0; i < 10; ++i) y = g.Op("exp", {y}, MatrixOf(100'000, 20));
+  const NodeId means = g.Op("colMeans", {y}, MatrixOf(1, 20));
+  const NodeId centred = g.Op("-", {x, means}, MatrixOf(100'000, 20));
+  g.Assign("s", g.Op("sum", {centred}, ValueInfo::OfScalar(ValueType::kDouble)));
+  ScheduleOptions options = ByCost(100);  // Of loops: a plan in panels copies in each round.
+  options.in_panels = true;
+  options.panel_bytes = 4 << 20;
+  options.device->rates.launch_ns = 10;
+  options.device->rates.copy_in /= 4;
+  const Result<Plan> plan = PlanOf(g, {{"X", Distribution::One()}}, options);
+  ASSERT_TRUE(plan.ok()) << plan.status().ToString();
+  std::set<NodeId> there;
+  for (const Task& task : plan->tasks)
+    if (!task.id.device().IsHost() && task.phase != Phase::kTransfer) there.insert(task.node);
+  std::set<NodeId> expected;
+  for (NodeId id = x + 1; id <= means; ++id) expected.insert(id);
+  EXPECT_EQ(there, expected);
+  EXPECT_EQ(CountTasks(*plan).copies_in, 1);
+}
+
+// What plans in panels make of nodes: passes, and what reads panels as it needs them.
+TEST(DevicePlanTest, NodesOfPlansInPanels) {
+  GraphUnderTest g;
+  const NodeId x = g.Variable("X", MatrixOf(100'000, 20));
+  const NodeId means = g.Op("colMeans", {x}, MatrixOf(1, 20));
+  const NodeId centred = g.Op("-", {x, means}, MatrixOf(100'000, 20));
+  const NodeId turned = g.Op("rev", {centred}, MatrixOf(100'000, 20));
+  const NodeId sums = g.Op("rowSums", {turned}, MatrixOf(100'000, 1));
+  const NodeId root = g.Op("sqrt", {means}, MatrixOf(1, 20));
+  g.Assign("s", sums);
+  g.Assign("r", root);
+  const ScheduleOptions options{.ranks = 1};
+  const Result<std::vector<Placement>> placements = Place(g.graph, {{"X", Distribution::One()}}, options);
+  ASSERT_TRUE(placements.ok()) << placements.status().ToString();
+  const Plan plan = PlanBuilder(g.graph, *placements, 1).Build();
+  const std::vector<NodeInPanels> nodes = NodesInPanels(
+      plan, {.pass_bytes = 4 << 20, .stage_bytes = 4 << 20, .whole_bytes = 0});
+  const auto of = [&](NodeId id) { return nodes[static_cast<size_t>(id)]; };
+  EXPECT_GE(of(means).pass, 0);
+  EXPECT_GT(of(means).acts, 2);
+  EXPECT_GE(of(centred).pass, 0);
+  EXPECT_NE(of(centred).pass, of(means).pass);
+  EXPECT_NE(of(sums).pass, of(centred).pass);
+  EXPECT_EQ(of(root).pass, NodeInPanels::kOnce);
+  EXPECT_EQ(of(turned).pass, NodeInPanels::kOnce);
+  for (const NodeId id : {means, centred, sums, root}) EXPECT_FALSE(of(id).is_hosts) << id;
+  EXPECT_TRUE(of(turned).is_hosts);
+}
+
 TEST(DevicePlanTest, RandomPlacementsDiffer) {
   std::set<std::vector<bool>> all;
   const GraphUnderTest g = ExpAndSums();
   for (uint64_t seed = 0; seed < 20; ++seed)
-    all.insert(ChooseDevice(g.graph, {}, 1, true, {.rule = DeviceOptions::Rule::kRandom, .seed = seed}));
+    all.insert(ChooseDevice(g.graph, {}, 1, nullptr, {.rule = DeviceOptions::Rule::kRandom, .seed = seed}));
   EXPECT_GT(all.size(), 3U);
 }
 
