@@ -12,6 +12,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <nlohmann/json.hpp>
+#include <regex>
 #include <set>
 #include <tuple>
 
@@ -231,6 +232,64 @@ TEST(DevicesTest, ExplainTellsWhereOperatorsRun) {
       EXPECT_NE(finished.output.find(text), std::string::npos) << finished.output;
   else
     EXPECT_EQ(finished.output, "the processor computes everything\n");
+}
+
+// By cost it tells the times of both sides, or what makes the processor faster.
+TEST(DevicesTest, ExplainTellsWhatPlacementGoesBy) {
+  if (!HasDevice()) GTEST_SKIP() << "this machine has no OpenCL device";
+  const Finished finished = Heddle({"explain", "--level", "placement", "--devices", "opencl:0/cost", "-e",
+                                    "X = rand(rows=3000, cols=10, seed=1)\nprint(sum(exp(X)))"});
+  EXPECT_EQ(finished.code, 0) << finished.errors;
+  const std::regex sum(R"(  line 2 [a-z ]*sum: (on opencl:0 \([\d.]+ [mu]s, on the processor [\d.]+ [mu]s\)|)"
+                       R"(on the processor, which is faster than copies( and opencl:0|, opencl:0 and )"
+                       R"(compiling its kernel, [\d.]+ [mu]s))\n)");
+  EXPECT_TRUE(std::regex_search(finished.output, sum)) << finished.output;
+  EXPECT_NE(finished.output.find("  line 1 rand 3000x10: on the processor, no kernel: rand\n"),
+            std::string::npos)
+      << finished.output;
+}
+
+// What plans take of the memory of a device, and, where that is the memory of the processor, of the worker.
+TEST(DevicesTest, ExplainTellsTheMemoryOfADevice) {
+  if (!HasDevice()) GTEST_SKIP() << "this machine has no OpenCL device";
+  // X has 16 MB, and all that is read of it is one operator.
+  const std::string script = "X = rand(rows=20000, cols=100, seed=1)\nprint(sum(exp(X) + X))";
+  const auto explained = [&](const std::vector<std::string>& words) {
+    std::vector<std::string> all = {"explain", "--level", "memory", "-e", script};
+    all.insert(all.begin() + 3, words.begin(), words.end());
+    const Finished finished = Heddle(all);
+    EXPECT_EQ(finished.code, 0) << finished.errors;
+    return finished.output;
+  };
+  const auto values_of = [&](const std::string& place, const std::string& text) {
+    std::smatch found;
+    const std::regex values("  " + place + R"(: values ([\d.]+) MB)");
+    EXPECT_TRUE(std::regex_search(text, found, values)) << text;
+    return found.empty() ? 0 : std::stod(found[1]);
+  };
+  const std::string text = explained({"--devices", "opencl:0"});
+  std::smatch found;
+  const std::regex line(R"(  opencl:0: values [\d.]+ MB, and [\d.]+ [KM]?B that operators work with, (.*)\n)");
+  ASSERT_TRUE(std::regex_search(text, found, line)) << text;
+  EXPECT_GE(values_of("opencl:0", text), 16.0) << text;
+  EXPECT_LT(values_of("opencl:0", text), 17.0) << text;
+  const double here = values_of("worker 0", explained({})), beside = values_of("worker 0", text);
+  if (found[1] != "among the values of the worker") {
+    EXPECT_TRUE(std::string(found[1]).starts_with("of ")) << text;
+    EXPECT_LE(beside, here) << text;
+    return;
+  }
+  EXPECT_GE(beside, here + 15.9) << text;
+  EXPECT_NE(text.find("\npeak: " + fmt::format("{:.1f}", beside) + " MB"), std::string::npos) << text;
+  // Where X has room and its copy has none, both pass in panels.
+  const std::string limited = explained({"--memory", "24M", "--devices", "opencl:0"});
+  EXPECT_NE(limited.find(": streams in pass 1, "), std::string::npos) << limited;
+  EXPECT_LT(values_of("worker 0", limited), 25.2) << limited;
+  EXPECT_GT(values_of("opencl:0", limited), 0) << limited;
+  EXPECT_EQ(explained({"--memory", "24M"}).find("streams"), std::string::npos);
+  const Finished ran = Heddle({"run", "--memory", "200M", "--devices", "opencl:0", "-e", script});
+  EXPECT_EQ(ran.code, 0) << ran.errors;
+  EXPECT_EQ(ran.output, Heddle({"run", "-e", script}).output);
 }
 
 TEST(DevicesTest, AreListed) {
