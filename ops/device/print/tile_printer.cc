@@ -38,10 +38,6 @@ Status TilePrinter::Check() const {
   for (const TileRoot& root : program_.roots)
     if (IsCut() && root.n != program_.cut_columns)
       return Unimplemented("on a device: a reduction beside rows longer than a column chunk");
-  // Work-items count its places in an int, which ends up to a group behind the last.
-  for (const TileRoot& root : program_.roots)
-    if (root.width > INT32_MAX - limits_.group_size)
-      return Unimplemented("on a device: a reduction to {} numbers", root.width);
   if (program_.by_pattern) HEDDLE_RETURN_IF_ERROR(CheckEntries());
   for (const Step& step : program_.steps) HEDDLE_RETURN_IF_ERROR(CheckStep(step));
   return OkStatus();
