@@ -111,10 +111,12 @@ void UseDevice(SessionOptions* session, const std::function<void(std::string_vie
   const std::optional<scheduler::DeviceOptions> devices = scheduler::ParseDevices(session->devices);
   if (!devices) return;
   const Status found = ops::DevicesWith(devices->device).status();
-  if (found.code() != StatusCode::kUnavailable && found.code() != StatusCode::kUnimplemented) return;
+  if (found.ok() || found.code() == StatusCode::kResourceExhausted) return;
+  // Compilers say more than a line.
+  const std::string why = found.message().substr(0, found.message().find('\n'));
   if (warn)
     warn(fmt::format("devices {}: {}; the processor computes ('heddle devices' tells more)", session->devices,
-                     found.message()));
+                     why));
   session->devices = "cpu";
 }
 

@@ -70,11 +70,12 @@ std::string TextOf(const Json& object, const char* field) {
   return found != object.end() && found->is_string() ? found->get<std::string>() : "";
 }
 
-// Drivers may say something of their own before it.
+// Drivers may say something of their own before its line, and behind it.
 Json ObjectIn(const std::string& listed) {
   const size_t begin = listed.starts_with('{') ? 0 : listed.find("\n{");
   if (begin == std::string::npos) return Json();
-  return Json::parse(listed.substr(begin), nullptr, /*allow_exceptions=*/false);
+  const std::string line = listed.substr(begin, listed.find('\n', begin + 1) - begin);
+  return Json::parse(line, nullptr, /*allow_exceptions=*/false);
 }
 
 }  // namespace

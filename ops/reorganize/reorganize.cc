@@ -129,6 +129,9 @@ bool TakesSingles(const KernelCall& call) {
   });
 }
 
+// Rows of panels are put below others as they are.
+bool TakesSinglesBelow(const KernelCall& call) { return call.phase == Phase::kPanels || TakesSingles(call); }
+
 // The inputs of a bind, all of the result's format where that is CSR.
 Result<std::vector<Matrix>> BindParts(const KernelCall& call) {
   std::vector<Matrix> parts;
@@ -415,7 +418,7 @@ constexpr Operator kOperators[] = {
      .run_compressed = RunRbindOfCodes,
      .run_on_device = RbindOnDevice,
      .updates = true,
-     .takes_singles = TakesSingles,
+     .takes_singles = TakesSinglesBelow,
      .takes_frames = true,
      .role = Role::kRbind,
      .adjoints = "*",

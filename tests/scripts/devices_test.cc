@@ -157,6 +157,28 @@ TEST(DevicesTest, AMissingDeviceIsTheProcessor) {
   EXPECT_EQ(std::count(several.errors.begin(), several.errors.end(), '\n'), 1) << several.errors;
 }
 
+// A compiler that refuses the test of the device's arithmetic is not asked again for each block.
+TEST(DevicesTest, ACompilerThatRefusesEverythingIsToldOfOnce) {
+  if (!HasDevice()) GTEST_SKIP() << "this machine has no OpenCL device";
+  const auto run = [](std::vector<std::string> words) {
+    const char* const first[] = {"/usr/bin/env", "POCL_EXTRA_BUILD_FLAGS=-no-such-option",
+                                 HEDDLE_BINARY_DIR "/heddle"};
+    words.insert(words.begin(), std::begin(first), std::end(first));
+    return testing_support::RunProcess(words, testing_support::TemporaryFolder().path());
+  };
+  if (run({"devices"}).output.find("not used: the compiler of the device ") == std::string::npos)
+    GTEST_SKIP() << "only POCL takes options from the environment";
+  const std::string script =
+      "X = rand(rows=3, cols=3, seed=1)\n"
+      "for (i in 1:3) { X = exp(-X); print(sum(X)) }";
+  const Finished there = run({"run", "--devices", "opencl:0", "-e", script});
+  EXPECT_EQ(there.code, 0) << there.errors;
+  EXPECT_EQ(there.output, Heddle({"run", "-e", script}).output);
+  EXPECT_EQ(std::count(there.errors.begin(), there.errors.end(), '\n'), 1) << there.errors;
+  EXPECT_NE(there.errors.find("; the processor computes ('heddle devices' tells more)"), std::string::npos)
+      << there.errors;
+}
+
 // A loop on a device reads what it had copied before, in blocks of its own, and leaves its values there.
 TEST(DevicesTest, VariablesStayOnADevice) {
   if (!HasDevice()) GTEST_SKIP() << "this machine has no OpenCL device";

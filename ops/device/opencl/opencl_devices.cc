@@ -58,6 +58,7 @@ class OpenClQueue : public DeviceQueue {
               cl_command_queue queue)
       : library_(library), device_(device), memories_(memories), queue_(queue) {}
   ~OpenClQueue() override {
+    const HeapModeScope counts(HeapMode::kCounts);
     library_.clFinish(queue_);
     ForgetEvents();
     library_.clReleaseCommandQueue(queue_);
@@ -121,7 +122,6 @@ class OpenClQueue : public DeviceQueue {
   }
   Status WhenDone(std::function<void(const Status&)> done) override {
     HEDDLE_ASSIGN_OR_RETURN(const cl_event event, Marker());
-    HEDDLE_RETURN_IF_ERROR(Check("a marker", library_.clFlush(queue_)));
     auto waiting = std::make_unique<Waiting>(Waiting{device_, std::move(done)});
     HEDDLE_RETURN_IF_ERROR(Check(
         "a marker", library_.clSetEventCallback(event, CL_COMPLETE, &OpenClQueue::Call, waiting.get())));
@@ -129,6 +129,7 @@ class OpenClQueue : public DeviceQueue {
     return OkStatus();
   }
   Status Finish() override {
+    const HeapModeScope counts(HeapMode::kCounts);
     HEDDLE_RETURN_IF_ERROR(Check("a command", library_.clFinish(queue_)));
     // Whether commands have failed their events tell, nobody else does.
     Status status;
@@ -145,9 +146,7 @@ class OpenClQueue : public DeviceQueue {
   Result<std::shared_ptr<DeviceMark>> Mark() override {
     HEDDLE_ASSIGN_OR_RETURN(const cl_event event, Marker());
     library_.clRetainEvent(event);
-    auto mark = std::make_shared<OpenClMark>(library_, event);
-    HEDDLE_RETURN_IF_ERROR(Check("a marker", library_.clFlush(queue_)));
-    return std::shared_ptr<DeviceMark>(std::move(mark));
+    return std::shared_ptr<DeviceMark>(std::make_shared<OpenClMark>(library_, event));
   }
   Status WaitFor(const std::shared_ptr<DeviceMark>& mark) override {
     if (mark == nullptr) return OkStatus();
@@ -174,7 +173,8 @@ class OpenClQueue : public DeviceQueue {
   template <typename Enqueue>
   Status Queued(std::string_view command, const std::vector<const OpenClMemory*>& used,
                 const Enqueue& enqueue) {
-    // A driver whose memory is the process's takes it here, and POCL ends the process where the heap refuses.
+    // A driver whose memory is the process's takes it here, and POCL ends the process where the heap refuses:
+    // whatever a driver is asked for, it is given.
     const HeapModeScope counts(HeapMode::kCounts);
     cl_event event = nullptr;
     cl_int code = enqueue(&event);
@@ -185,8 +185,9 @@ class OpenClQueue : public DeviceQueue {
     for (const OpenClMemory* const memory : used) memory->UsedBy(queue_, event);
     return OkStatus();
   }
-  // The event of a marker behind all commands, which stays this queue's.
+  // The event of a marker behind all commands, which the device begins with. It stays this queue's.
   Result<cl_event> Marker() {
+    const HeapModeScope counts(HeapMode::kCounts);
     cl_event event = nullptr;
     HEDDLE_RETURN_IF_ERROR(
         Check("a marker", library_.clEnqueueMarkerWithWaitList(queue_, static_cast<cl_uint>(events_.size()),
@@ -194,6 +195,7 @@ class OpenClQueue : public DeviceQueue {
                                                                &event)));
     ForgetEvents();
     events_.push_back(event);
+    HEDDLE_RETURN_IF_ERROR(Check("a marker", library_.clFlush(queue_)));
     return event;
   }
   void ForgetEvents() {
@@ -227,6 +229,7 @@ class OpenClDevice : public ComputeDevice {
   Result<std::shared_ptr<DeviceMemory>> Allocate(int64_t bytes) override { return memories_.Allocate(bytes); }
 
   Result<std::unique_ptr<DeviceQueue>> MakeQueue() override {
+    const HeapModeScope counts(HeapMode::kCounts);
     cl_int code = CL_SUCCESS;
     const cl_command_queue queue = library_.clCreateCommandQueue(context_, id_, 0, &code);
     if (queue == nullptr || code != CL_SUCCESS) return OpenClError(code, "a queue", description_);

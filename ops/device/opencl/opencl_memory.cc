@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "core/memory/counted_heap.h"
 #include "core/memory/memory_budget.h"
 #include "core/values/panels.h"
 #include "ops/device/opencl/opencl_programs.h"
@@ -31,6 +32,7 @@ constexpr int64_t kStepBytes = 256;
 }  // namespace
 
 OpenClMemory::~OpenClMemory() {
+  const HeapModeScope counts(HeapMode::kCounts);  // Nobody can be told here that the heap refuses.
   memories_.owned_bytes_ -= buffer_bytes_;
   ForgetDone();
   // The events are released with the last copy of the function.
@@ -84,6 +86,10 @@ Result<std::shared_ptr<DeviceMemory>> OpenClMemories::Allocate(int64_t bytes) {
   if (bytes > device_.largest_allocation_bytes)
     return ResourceExhausted("{} bytes at once are more than the {} that the device {} gives", bytes,
                              device_.largest_allocation_bytes, device_.name);
+  // Some drivers give more than there is, and find out when a command comes.
+  if (const int64_t owned = owned_bytes_; owned + bytes > device_.memory_bytes)
+    return ResourceExhausted("{} bytes: of the {} of the device {} are {} in use", bytes,
+                             device_.memory_bytes, device_.name, owned);
   const int64_t rounded = std::min(CeilDivide(std::max<int64_t>(bytes, 1), kStepBytes) * kStepBytes,
                                    std::max<int64_t>(device_.largest_allocation_bytes, 1));
   const auto owned = [&](cl_mem handle, int64_t buffer_bytes) {
@@ -104,6 +110,7 @@ Result<std::shared_ptr<DeviceMemory>> OpenClMemories::Allocate(int64_t bytes) {
 }
 
 cl_mem OpenClMemories::Make(int64_t bytes, cl_int* code) {
+  const HeapModeScope counts(HeapMode::kCounts);  // As for all calls of drivers.
   const cl_mem handle =
       library_.clCreateBuffer(context_, CL_MEM_READ_WRITE, static_cast<size_t>(bytes), nullptr, code);
   if (handle != nullptr && *code == CL_SUCCESS) {

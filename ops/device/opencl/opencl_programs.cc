@@ -3,6 +3,7 @@
 
 #include <fmt/core.h>
 
+#include <algorithm>
 #include <optional>
 #include <utility>
 
@@ -95,7 +96,8 @@ std::string OpenClPrograms::BuildLog(cl_program program) const {
   library_.clGetProgramBuildInfo(program, id_, CL_PROGRAM_BUILD_LOG, bytes, log.data(), nullptr);
   log = log.substr(0, log.find('\0'));
   constexpr size_t kMostText = 600;
-  return log.substr(0, kMostText);
+  log.resize(std::min(kMostText, log.find_last_not_of(" \n") + 1));
+  return log;
 }
 
 }  // namespace heddle::ops

@@ -40,7 +40,8 @@ Result<DeviceSet*> DevicesWith(Device device) {
     return found->second.ok() ? Result<DeviceSet*>(set) : found->second;
   const Status status = CheckArithmetic(*devices[device.index]);
   // A device that is busy, or whose memory is full, may be used later.
-  if (status.ok() || status.code() == StatusCode::kUnimplemented) checked->emplace(device.index, status);
+  if (status.code() != StatusCode::kResourceExhausted && status.code() != StatusCode::kUnavailable)
+    checked->emplace(device.index, status);
   if (!status.ok()) return status;
   return set;
 }

@@ -8,7 +8,8 @@
 namespace heddle::ops {
 
 /// The devices of this process, if `device` is among them and computes as the processor does
-/// (CheckArithmetic, once in a process). kUnavailable or kUnimplemented with the reason where not.
+/// (CheckArithmetic, once in a process). kUnavailable or kUnimplemented with the reason where not; kInternal
+/// where the device's compiler refuses that test; kResourceExhausted where it has no memory for it now.
 Result<DeviceSet*> DevicesWith(Device device);
 
 /// That device; nullptr where DevicesWith fails.

@@ -202,7 +202,7 @@ ProductLimits ProductLimits::Of(const DeviceDescription& device) {
                                      device.memory_bytes / kPartOfMemory})};
 }
 
-// What ProductLaunches::Chains and Node allocate.
+// What ProductSteps::AddChains and AddNode allocate.
 int64_t ScratchBytes(const DeviceProduct& product, const ProductLimits& limits, bool gives_nodes) {
   const int64_t payload = SaturatingProduct(SaturatingProduct(product.m, product.n), 8);
   const int64_t leaves = product.leaves();

@@ -65,10 +65,12 @@ class TilePrinter {
     std::string base;
     int64_t stride = 0;
     bool single = false;
+    bool is_large = false;  ///< There are more cells than an int counts.
     std::string At(std::string_view i, std::string_view j) const {
       if (stride == 1) return fmt::format("{}[{}]", base, i);
-      // Rows of long rows may be further apart than an int counts.
-      return fmt::format("{}[({}) * {}{} + ({})]", base, i, stride, stride > kColumnChunk ? "L" : "", j);
+      // Rows of long rows may be further apart than an int counts, too.
+      const bool is_far = is_large || stride > kColumnChunk;
+      return fmt::format("{}[({}) * {}{} + ({})]", base, i, stride, is_far ? "L" : "", j);
     }
     std::string At(CellIndex& index) const {
       if (stride == index.columns) return fmt::format("{}[c]", base);

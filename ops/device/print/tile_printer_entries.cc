@@ -299,7 +299,7 @@ void TilePrinter::BeginEachEntry() {
            limits_.group_size));
 }
 
-// The entries `e` of row `i` of the tile, row after row.
+// `first` and `last`: the rows of all work-items of the round.
 void TilePrinter::BeginCellsByEntries(int64_t k) {
   Line(3, EachTogether("cell", fmt::format("n * {}", k)));
   Line(4, fmt::format("const int w = cell / {}, c = cell % {}, is_mine_row = w < n;", k, k));
@@ -307,6 +307,7 @@ void TilePrinter::BeginCellsByEntries(int64_t k) {
                       limits_.group_size));
 }
 
+// The entries `e` of row `i` of the tile, row after row.
 void TilePrinter::BeginEntriesByRow() {
   const int driver = program_.fused.driver;
   Line(3, "for (int i = 0; i < n; ++i) {");

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "core/values/sizes.h"
 #include "ops/device/print/tile_printer.h"
 #include "ops/product/matmul.h"
 #include "ops/simd/product/gemm.h"
@@ -25,9 +26,12 @@ std::string TilePrinter::LoadOperand(const Step& step, const RegionNode& node, C
 }
 
 TilePrinter::Cells TilePrinter::WholeOf(int input) const {
-  const int64_t columns = InfoOfInput(input).shape.columns;
-  return {fmt::format("(in{} + first{}{})", input, input, IsCut() && columns > 1 ? " + begin" : ""), columns,
-          IsSingleInput(input)};
+  const Shape& shape = InfoOfInput(input).shape;
+  const char* const place = IsCut() && shape.columns > 1 ? " + begin" : "";
+  return {.base = fmt::format("(in{} + first{}{})", input, input, place),
+          .stride = shape.columns,
+          .single = IsSingleInput(input),
+          .is_large = SaturatingProduct(shape.rows, shape.columns) > INT32_MAX};
 }
 
 std::vector<std::string> TilePrinter::PrintNodes(const Step& step, CellIndex& cell,

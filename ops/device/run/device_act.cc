@@ -336,7 +336,13 @@ class CopyOutAct : public DeviceAct {
 
 void DeviceAct::Step(const std::function<void()>& ready) {
   waits_for_ = nullptr;
-  Status status = WithinMemory(given_.user, [&] { return Advance(); });
+  // An allocation that is refused would leave the step by an exception, and free memory of the host under
+  // commands that are queued. What a step at the queue needs beside matrices is little.
+  const HeapMode mode = next_ == Place::kQueueing ? HeapMode::kCounts : HeapMode::kRefuses;
+  Status status = WithinMemory(given_.user, [&] {
+    const HeapModeScope scope(mode);
+    return Advance();
+  });
   if (!status.ok()) {
     End(std::move(status));
     return ready();

@@ -23,7 +23,8 @@ class DeviceAct {
  public:
   /// Where a step is taken.
   enum class Place : uint8_t {
-    kQueueing,   ///< The one thread that uses the queues of `streams`. May print and compile a kernel.
+    kQueueing,   ///< The one thread that uses the queues of `streams`. May print and compile a kernel. The
+                 ///< heap refuses it nothing (HeapMode).
     kHere,       ///< Wherever whoever asks is: short.
     kProcessor,  ///< On the threads of the processor: long.
     kDone,       ///< There is none left: status() and the results are there.

@@ -56,14 +56,16 @@ TEST(DeviceOfJobTest, WorkersThatHaveItComeFirst) {
   EXPECT_EQ(names({.workers = 1, .device = "opencl:1"}), "a");
 }
 
-constexpr const char* kListed = R"(a driver says hello
-{"devices":[
-{"device":"opencl:0","name":"pocl","is_usable":true,"is_host":true,"refused":"","memory_bytes_per_s":9e9},
-{"device":"opencl:1","name":"slow","is_usable":true,"is_host":false,"refused":"","memory_bytes_per_s":1e9},
-{"device":"opencl:2","name":"fast","is_usable":true,"is_host":false,"refused":"","memory_bytes_per_s":2e9},
-{"device":"opencl:3","name":"odd","is_usable":false,"is_host":false,"refused":"1/3 differs",
-"memory_bytes_per_s":0}],"why":"","next":""}
-)";
+// The list is one line.
+constexpr const char* kListed =
+    "a driver says hello\n"
+    R"({"devices":[)"
+    R"({"device":"opencl:0","name":"pocl","is_usable":true,"is_host":true,"memory_bytes_per_s":9e9},)"
+    R"({"device":"opencl:1","name":"slow","is_usable":true,"is_host":false,"memory_bytes_per_s":1e9},)"
+    R"({"device":"opencl:2","name":"fast","is_usable":true,"is_host":false,"memory_bytes_per_s":2e9},)"
+    R"({"device":"opencl:3","name":"odd","is_usable":false,"is_host":false,"refused":"1/3 differs",)"
+    R"("memory_bytes_per_s":0}],"why":"","next":""})"
+    "\nand good-bye\n";
 
 TEST(WorkerDeviceTest, TheFastestThatIsNoProcessor) {
   const auto chosen = [](const std::string& devices) { return *ChooseWorkerDevice(devices, kListed); };

@@ -63,6 +63,21 @@ TEST(PanelsTest, RowsThatALaterPassReads) {
                 "print(sum(Z^2) + \" \" + sum(t(Z) %*% Y))\n");
 }
 
+// Few rows of floats below many that are panels stay floats.
+TEST(PanelsTest, RowsBelowOthersInSinglePrecision) {
+  const std::string script =
+      "X = rand(rows=300, cols=4, seed=1)\nr = rand(rows=7, cols=4, seed=3)\n"
+      "write(rbind(X, r), \"panels_below\", format=\"binary\")\n"
+      "print(sum(read(\"panels_below\") * rbind(X, r)))\n";
+  SessionOptions options;
+  options.element_type = ElementType::kFloat32;
+  const ScriptOutcome whole = RunScript(script, options);
+  options.panel_bytes = 1024;
+  const ScriptOutcome panels = RunScript(script, options);
+  EXPECT_EQ(panels.status.ToString(), "ok");
+  EXPECT_EQ(panels.output, whole.output);
+}
+
 // A variable that is panels goes into functions, through loops and conditions.
 TEST(PanelsTest, VariablesOfPanels) {
   ExpectTheSame(std::string("f = function(matrix[double] X, int k) return (matrix[double] Y) {\n"

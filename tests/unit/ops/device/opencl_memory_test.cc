@@ -120,6 +120,18 @@ TEST_F(OpenClMemoryTest, WhatIsKeptOfTheHostsMemoryGoesByItsLimit) {
   }
 }
 
+// POCL gives what the machine has, and others find out when a command comes.
+TEST_F(OpenClMemoryTest, MoreThanTheDeviceHas) {
+  const auto first = Allocate(8 * kMegabyte);
+  auto second = Allocate(8 * kMegabyte - 1000);
+  const Result<std::shared_ptr<DeviceMemory>> third = memories_->Allocate(1000);
+  EXPECT_EQ(third.status().code(), StatusCode::kResourceExhausted);
+  EXPECT_NE(third.status().message().find("1000 bytes: of the 16777216 of the device "), std::string::npos)
+      << third.status().message();
+  second.reset();
+  EXPECT_NE(Allocate(1000), nullptr);
+}
+
 TEST_F(OpenClMemoryTest, MoreThanTheDeviceGivesAtOnce) {
   EXPECT_EQ(memories_->Allocate(8 * kMegabyte + 1).status().code(), StatusCode::kResourceExhausted);
   EXPECT_NE(Allocate(8 * kMegabyte), nullptr);

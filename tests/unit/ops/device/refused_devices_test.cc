@@ -219,6 +219,22 @@ TEST(DeviceOperatorsTest, KernelsOfCellsServeAllShapes) {
   EXPECT_EQ(device.compiled(), 0);
 }
 
+// A CSR matrix of many columns, and what it is multiplied with.
+TEST(RefusedDevicesTest, MoreCellsThanAnIntCounts) {
+  CountedCompiler device;
+  DeviceOperators operators(device);
+  constexpr int64_t kColumns = 100'000'000;
+  ValueInfo x = ValueInfo::OfMatrix({10000, kColumns});
+  x.format = Format::kSparse;
+  const auto product = [&](int64_t columns) {
+    const ValueInfo inputs[] = {x, ValueInfo::OfMatrix({kColumns, columns})};
+    return operators.KernelOf(
+        {.op = "%*%", .inputs = {0, 1}, .info = ValueInfo::OfMatrix({10000, columns})}, inputs);
+  };
+  EXPECT_NE(product(32).find("(columns0[e]) * 32L + "), std::string::npos) << product(32);
+  EXPECT_NE(product(16).find("(columns0[e]) * 16 + "), std::string::npos) << product(16);
+}
+
 TEST(RefusedDevicesTest, Names) {
   EXPECT_EQ(ParseDevice("opencl:0"), (Device{DeviceType::kOpenCl, 0}));
   EXPECT_EQ(ParseDevice("opencl:12"), (Device{DeviceType::kOpenCl, 12}));

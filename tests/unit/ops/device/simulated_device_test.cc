@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "first_device.h"
+#include "ops/device/device_matrix.h"
 #include "ops/device/run/run_on_device.h"
 #include "ops/device/self_test.h"
 #include "tests/unit/ops/fused/body_builder.h"
@@ -211,6 +212,16 @@ TEST_F(SimulatedDeviceTest, ADeviceThatIsLost) {
   EXPECT_EQ(device_->Allocate(8).status().code(), StatusCode::kUnavailable);
   Make({.seed = 1, .memory_bytes = 2 * kBytes});
   EXPECT_EQ(device_->Allocate(8).status().code(), StatusCode::kResourceExhausted);
+}
+
+// Values of a CSR matrix are on their way when its columns find no room.
+TEST_F(SimulatedDeviceTest, EntriesForWhichThereIsNoRoom) {
+  std::optional<Matrix> entries = *ToSparse(Cells(100, 10, 1, false, 0.3));
+  Make({.seed = 1, .memory_bytes = 2 * kBytes + entries->stored() * 8});
+  EXPECT_EQ(EntriesToDevice(*entries, *device_, *first_).status().code(), StatusCode::kResourceExhausted);
+  entries.reset();
+  ExpectNoFault();
+  EXPECT_EQ(device_->writes(), 1);
 }
 
 // The host cannot read cells of the device.
