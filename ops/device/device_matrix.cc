@@ -127,13 +127,17 @@ Result<Matrix> EntriesToDevice(const Matrix& matrix, ComputeDevice& device, Devi
   const char* const values = entries.element_type() == ElementType::kFloat32
                                  ? reinterpret_cast<const char*>(entries.values<float>())
                                  : reinterpret_cast<const char*>(entries.values());
-  HEDDLE_RETURN_IF_ERROR(copy(values + first * cell, count * cell, &there.values));
-  HEDDLE_RETURN_IF_ERROR(copy(entries.column_indexes() + first, count * 4, &there.columns));
-  HEDDLE_RETURN_IF_ERROR(copy(offsets->data(), (entries.rows() + 1) * 8, &there.offsets));
-  if (const Status status = queue.WhenDone([entries, offsets](const Status&) {}); !status.ok()) {
+  const Status copied = [&]() -> Status {
+    HEDDLE_RETURN_IF_ERROR(copy(values + first * cell, count * cell, &there.values));
+    HEDDLE_RETURN_IF_ERROR(copy(entries.column_indexes() + first, count * 4, &there.columns));
+    return copy(offsets->data(), (entries.rows() + 1) * 8, &there.offsets);
+  }();
+  // Also where there was no room for all arrays: what is queued reads and writes those before.
+  if (const Status status = queue.WhenDone([entries, offsets, there](const Status&) {}); !status.ok()) {
     static_cast<void>(queue.Finish());
     return status;
   }
+  HEDDLE_RETURN_IF_ERROR(copied);
   return Matrix::OfDeviceCells(std::make_shared<CellsOnDevice>(device, std::move(there), entries.shape(),
                                                                entries.element_type()));
 }
