@@ -71,6 +71,13 @@ class DeviceQueue {
   /// Takes a step, which queues further commands, for whoever waits for the commands so far without blocking
   /// a thread: he calls it when they are done. False where nobody does: then the caller waits himself.
   virtual bool Postpone(std::function<Status()> /*step*/) { return false; }
+  /// Has the host look at what has been read, when all commands of the call are done: an error of `check` is
+  /// the call's. Whoever waits for the commands without blocking a thread calls it then; where nobody does,
+  /// this waits and calls it.
+  virtual Status AtEnd(std::function<Status()> check) {
+    HEDDLE_RETURN_IF_ERROR(Finish());
+    return check();
+  }
   /// The place behind all commands so far, which the device begins with. A driver that has no such places
   /// waits for them, and returns nullptr.
   virtual Result<std::shared_ptr<DeviceMark>> Mark() {

@@ -14,6 +14,7 @@ struct DeviceRates {
   double fma = 0;        ///< Fused multiply-adds of doubles.
   double launch_ns = 0;  ///< Nanoseconds of a kernel that does nothing, one after the other.
   double compile_ns = 0;  ///< Until a kernel has run for the first time that nobody has compiled before.
+  bool operator==(const DeviceRates&) const = default;
 };
 
 /// Measures it, but for compile_ns, in about half a second on a device of many units. Errors are those of the

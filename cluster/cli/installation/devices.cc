@@ -7,9 +7,9 @@
 #include "cluster/cli/verb.h"
 #include "core/environment/clock.h"
 #include "ops/device/device.h"
-#include "ops/device/measure.h"
 #include "ops/device/opencl/driver_advice.h"
 #include "ops/device/opencl/opencl_devices.h"
+#include "ops/device/opencl/rates.h"
 #include "ops/device/self_test.h"
 
 namespace heddle::cluster::cli {
@@ -30,7 +30,8 @@ Found Look(ops::ComputeDevice& device) {
     found.refused = status.message();
     return found;
   }
-  const Result<ops::DeviceRates> rates = ops::MeasureDevice(device, SystemClock());
+  // Runs that choose by cost find these.
+  const Result<ops::DeviceRates> rates = ops::MeasureRates(device, SystemClock(), ops::DiskOfDevices());
   if (rates.ok())
     found.rates = *rates;
   else
@@ -51,9 +52,9 @@ std::string ToText(const Found& found) {
   const ops::DeviceRates& rates = found.rates;
   return text + fmt::format(
                     "  memory {:.1f} GB/s, copies in {:.1f} and out {:.1f} GB/s, {:.1f} GFMA/s, "
-                    "a launch takes {:.1f} us\n",
+                    "a launch takes {:.1f} us, a new kernel {:.0f} ms\n",
                     rates.memory / 1e9, rates.copy_in / 1e9, rates.copy_out / 1e9, rates.fma / 1e9,
-                    rates.launch_ns / 1e3);
+                    rates.launch_ns / 1e3, rates.compile_ns / 1e6);
 }
 
 nlohmann::ordered_json ToJson(const Found& found) {
@@ -71,7 +72,8 @@ nlohmann::ordered_json ToJson(const Found& found) {
           {"copy_in_bytes_per_s", found.rates.copy_in},
           {"copy_out_bytes_per_s", found.rates.copy_out},
           {"fma_per_s", found.rates.fma},
-          {"launch_ns", found.rates.launch_ns}};
+          {"launch_ns", found.rates.launch_ns},
+          {"compile_ns", found.rates.compile_ns}};
 }
 
 int Run(const Arguments& arguments) {
@@ -100,7 +102,7 @@ int Run(const Arguments& arguments) {
 }  // namespace
 
 const Verb kDevicesVerb = {
-    "devices",          "list the devices beside the processor, and what they do in a second",
+    "devices",          "list the devices beside the processor, and measure what they do in a second",
     "devices [--json]", JoinOptions({kOptions}),
     "heddle devices",   Run};
 

@@ -17,12 +17,9 @@ const OpenClMemory& MemoryOf(const DeviceMemory& memory) { return static_cast<co
 
 class OpenClKernel : public DeviceKernel {
  public:
-  OpenClKernel(const OpenClLibrary& library, cl_program program, cl_kernel kernel)
-      : library_(library), program_(program), kernel_(kernel) {}
-  ~OpenClKernel() override {
-    library_.clReleaseKernel(kernel_);
-    library_.clReleaseProgram(program_);
-  }
+  OpenClKernel(const OpenClLibrary& library, std::shared_ptr<const OpenClProgram> program, cl_kernel kernel)
+      : library_(library), program_(std::move(program)), kernel_(kernel) {}
+  ~OpenClKernel() override { library_.clReleaseKernel(kernel_); }
   OpenClKernel(const OpenClKernel&) = delete;
   OpenClKernel& operator=(const OpenClKernel&) = delete;
 
@@ -32,7 +29,7 @@ class OpenClKernel : public DeviceKernel {
 
  private:
   const OpenClLibrary& library_;
-  const cl_program program_;
+  const std::shared_ptr<const OpenClProgram> program_;
   const cl_kernel kernel_;
   std::mutex mutex_;
 };
@@ -240,14 +237,12 @@ class OpenClDevice : public ComputeDevice {
   Result<std::shared_ptr<DeviceKernel>> Compile(const std::string& source, const std::string& name) override {
     // Drivers and their compilers do not bear an allocation that is refused.
     const HeapModeScope counts(HeapMode::kCounts);
-    HEDDLE_ASSIGN_OR_RETURN(const cl_program program, programs_.Build(source));
+    HEDDLE_ASSIGN_OR_RETURN(std::shared_ptr<const OpenClProgram> program, programs_.Build(source));
     cl_int code = CL_SUCCESS;
-    const cl_kernel kernel = library_.clCreateKernel(program, name.c_str(), &code);
-    if (kernel == nullptr || code != CL_SUCCESS) {
-      library_.clReleaseProgram(program);
-      return OpenClError(code, "a kernel", description_);
-    }
-    return std::shared_ptr<DeviceKernel>(std::make_shared<OpenClKernel>(library_, program, kernel));
+    const cl_kernel kernel = library_.clCreateKernel(program->handle(), name.c_str(), &code);
+    if (kernel == nullptr || code != CL_SUCCESS) return OpenClError(code, "a kernel", description_);
+    return std::shared_ptr<DeviceKernel>(
+        std::make_shared<OpenClKernel>(library_, std::move(program), kernel));
   }
   bool IsKept(const std::string& source_or_name) const override { return programs_.IsKept(source_or_name); }
   void Keep(const std::string& name) override { programs_.Keep(name); }

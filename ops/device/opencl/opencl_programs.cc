@@ -32,18 +32,32 @@ OpenClPrograms::OpenClPrograms(const OpenClLibrary& library, cl_device_id id, cl
       id_(id),
       context_(context),
       description_(description),
+      keeps_binaries_(!folder.empty()),
       disk_(std::move(folder), kMostBytesOfKernels) {}
 
 std::string OpenClPrograms::KeyOf(std::string_view source) const {
   return fmt::format("opencl\n{}\n{}\n{}\n{}", description_.name, description_.driver, kOptions, source);
 }
 
-Result<cl_program> OpenClPrograms::Build(const std::string& source) const {
+Result<std::shared_ptr<const OpenClProgram>> OpenClPrograms::Build(const std::string& source) const {
+  {
+    const std::lock_guard lock(mutex_);
+    if (const auto* const found = at_hand_.Find(source); found != nullptr) return *found;
+  }
+  HEDDLE_ASSIGN_OR_RETURN(const cl_program program, Load(source));
+  auto built = std::make_shared<const OpenClProgram>(library_, program);
+  const std::lock_guard lock(mutex_);
+  return at_hand_.Add(source, std::move(built));
+}
+
+Result<cl_program> OpenClPrograms::Load(const std::string& source) const {
   const std::string key = KeyOf(source);
   if (const std::optional<std::string> binary = disk_.Find(key)) {
-    if (const cl_program program = Load(*binary); program != nullptr) return program;
+    if (const cl_program program = TakeBack(*binary); program != nullptr) return program;
   }
   HEDDLE_ASSIGN_OR_RETURN(const cl_program program, Compile(source));
+  // POCL compiles all kernels once more for a binary.
+  if (!keeps_binaries_) return program;
   if (const std::string binary = BinaryOf(program); !binary.empty()) disk_.Store(key, binary);
   return program;
 }
@@ -62,7 +76,7 @@ Result<cl_program> OpenClPrograms::Compile(const std::string& source) const {
   return status;
 }
 
-cl_program OpenClPrograms::Load(const std::string& binary) const {
+cl_program OpenClPrograms::TakeBack(const std::string& binary) const {
   const auto* bytes = reinterpret_cast<const unsigned char*>(binary.data());
   const size_t size = binary.size();
   cl_int taken = CL_SUCCESS, code = CL_SUCCESS;

@@ -15,6 +15,12 @@ namespace {
 
 int64_t Known(int64_t size) { return std::max<int64_t>(size, 0); }
 
+// The eight lanes of each chunk of each row (long_rows.cc), `arrays` times.
+int64_t LanesOfChunks(int64_t rows, int64_t columns, int64_t arrays) {
+  return SaturatingProduct(SaturatingProduct(rows, CeilDivide(columns, kColumnChunk)),
+                           arrays * 8 * static_cast<int64_t>(sizeof(double)));
+}
+
 }  // namespace
 
 int64_t ScratchOfKernels(const Node& node, std::span<const ValueInfo> inputs, Phase phase, int64_t rows,
@@ -24,6 +30,7 @@ int64_t ScratchOfKernels(const Node& node, std::span<const ValueInfo> inputs, Ph
   const int64_t of_call = rows >= 0 ? std::min(rows, Known(x.rows)) : Known(x.rows);
   if (form == MultiplyOnDevice) {
     const int64_t m = Known(x.rows), inner = Known(x.columns), n = Known(inputs[1].shape.columns);
+    if (IsNarrow(n)) return LanesOfChunks(of_call, inner, n);
     const DeviceProduct product = {.m = of_call,
                                    .n = n,
                                    .terms = inner,
@@ -42,6 +49,8 @@ int64_t ScratchOfKernels(const Node& node, std::span<const ValueInfo> inputs, Ph
                                    .is_symmetric = order.symmetric};
     return ScratchBytes(product, ProductLimits::Of(device), phase == Phase::kPartial);
   }
+  if (form == AggregateLongRowsOnDevice)  // Sums and squares, or extremes and places; and a flag.
+    return SaturatingSum(LanesOfChunks(of_call, Known(x.columns), 2), static_cast<int64_t>(sizeof(int32_t)));
   if (form == CumulateOnDevice) {  // The fold of each granule.
     const int64_t all = Known(x.rows), granules = all == 0 ? 0 : CeilDivide(all, Granule(all));
     return SaturatingProduct(SaturatingProduct(granules, Known(x.columns)), 8);

@@ -12,6 +12,7 @@
 #include "ops/base/device_forms.h"
 #include "ops/device/operators/device_commands.h"
 #include "ops/device/operators/long_rows.h"
+#include "ops/device/print/prelude.h"
 
 namespace heddle::ops {
 namespace {
@@ -78,8 +79,10 @@ __kernel void heddle_rows(const long rows, const long chunks, __global const dou
 
 // Sums of chunks, then sums of squared deviations from the means of their chunks; Chan's formula joins them.
 constexpr std::string_view kSpread = R"(
+// flag: the host looks at it at the end; heddle_spread may set it.
 __kernel void heddle_sums(const long rows, const long n, const long chunks, __global const CELL* x,
-                          const long first, __global double* sums) {
+                          const long first, __global double* sums, __global int* flag) {
+  if (get_global_id(0) == 0) flag[0] = 0;
   OF_CHUNKS {
     OF_CHUNK
     double acc[LANES];
@@ -101,12 +104,7 @@ __kernel void heddle_squares(const long rows, const long n, const long chunks, _
   }
 }
 
-static inline double4 heddle_moments(const double4 a, const double4 b) {
-  const double count = a.s0 + b.s0, share = b.s0 / count, weight = a.s0 * share, delta = b.s1 - a.s1;
-  return (double4)(count, a.s1 + delta * share, (a.s2 + b.s2) + (delta * delta) * weight, 0.0);
-}
-
-// flag: set where a result is infinite or NaN.
+// flag: 1 where a result is infinite or NaN.
 __kernel void heddle_spread(const long rows, const long n, const long chunks, const long is_deviation,
                             __global const double* sums, __global const double* squares,
                             __global int* flag, __global CELL* out) {
@@ -181,8 +179,9 @@ struct LongRows {
     int levels = 2;  // Of the tree, and one for the node that is being joined.
     while ((int64_t{1} << (levels - 2)) < chunks) ++levels;
     return OverCells(x.element_type(),
-                     fmt::format("#define LANES {}\n#define COLUMNS {}\n#define LEVELS {}\n{}{}",
-                                 commands.description().is_host ? 8 : 1, columns, levels, kLanes, text));
+                     fmt::format("#define LANES {}\n#define COLUMNS {}\n#define LEVELS {}\n{}{}{}",
+                                 commands.description().is_host ? 8 : 1, columns, levels, kLanes,
+                                 printed::JoinOfMoments(), text));
   }
   Result<std::shared_ptr<DeviceMemory>> LanesOfChunks() const {
     return commands.device().Allocate(rows * chunks * columns * 8 * 8);
@@ -200,6 +199,7 @@ struct LongRows {
   const int64_t rows, n, chunks, columns;
 };
 
+// The host adds up in a wider range what comes out infinite or NaN; of floats a double has that range.
 Result<std::optional<Value>> SpreadOnDevice(LongRows& of, AggregateKind kind) {
   const std::string source = of.Source(kSpread);
   HEDDLE_ASSIGN_OR_RETURN(const std::shared_ptr<const CellsOnDevice> result, of.MakeResult());
@@ -207,33 +207,31 @@ Result<std::optional<Value>> SpreadOnDevice(LongRows& of, AggregateKind kind) {
   HEDDLE_ASSIGN_OR_RETURN(const std::shared_ptr<DeviceMemory> squares, of.LanesOfChunks());
   HEDDLE_ASSIGN_OR_RETURN(const std::shared_ptr<DeviceMemory> flag,
                           of.commands.device().Allocate(sizeof(int32_t)));
-  int32_t is_flagged = 0;
-  DeviceQueue& queue = of.commands.queue();
-  const Status queued = [&] {
-    HEDDLE_RETURN_IF_ERROR(queue.Write(&is_flagged, sizeof(is_flagged), *flag, 0));
-    HEDDLE_RETURN_IF_ERROR(of.commands.Launch(
-        source, "heddle_sums",
-        std::vector<DeviceArgument>{of.rows, of.n, of.chunks, of.cells.memory, of.cells.first_cell, sums},
-        of.ShapeOfChunks()));
-    HEDDLE_RETURN_IF_ERROR(of.commands.Launch(
-        source, "heddle_squares",
-        std::vector<DeviceArgument>{of.rows, of.n, of.chunks, of.cells.memory, of.cells.first_cell, sums,
-                                    squares},
-        of.ShapeOfChunks()));
-    HEDDLE_RETURN_IF_ERROR(of.commands.Launch(
-        source, "heddle_spread",
-        std::vector<DeviceArgument>{of.rows, of.n, of.chunks,
-                                    int64_t{kind == AggregateKind::kDeviation ? 1 : 0}, sums, squares, flag,
-                                    result->memory()},
-        of.commands.ShapeOfCells(of.rows)));
-    return queue.Read(*flag, 0, sizeof(is_flagged), &is_flagged);
-  }();
-  // The flag is read before this function is left, whatever became of the commands.
-  const Status done = queue.Finish();
-  HEDDLE_RETURN_IF_ERROR(queued);
-  HEDDLE_RETURN_IF_ERROR(done);
-  // The host adds up in a wider range.
-  if (is_flagged != 0 && of.x.element_type() == ElementType::kFloat64) return std::optional<Value>();
+  HEDDLE_RETURN_IF_ERROR(of.commands.Launch(
+      source, "heddle_sums",
+      std::vector<DeviceArgument>{of.rows, of.n, of.chunks, of.cells.memory, of.cells.first_cell, sums,
+                                  flag},
+      of.ShapeOfChunks()));
+  HEDDLE_RETURN_IF_ERROR(of.commands.Launch(
+      source, "heddle_squares",
+      std::vector<DeviceArgument>{of.rows, of.n, of.chunks, of.cells.memory, of.cells.first_cell, sums,
+                                  squares},
+      of.ShapeOfChunks()));
+  HEDDLE_RETURN_IF_ERROR(of.commands.Launch(
+      source, "heddle_spread",
+      std::vector<DeviceArgument>{of.rows, of.n, of.chunks,
+                                  int64_t{kind == AggregateKind::kDeviation ? 1 : 0}, sums, squares, flag,
+                                  result->memory()},
+      of.commands.ShapeOfCells(of.rows)));
+  if (of.x.element_type() == ElementType::kFloat64) {
+    // Both live until the host has looked: what is queued reads the one and writes the other.
+    const auto is_flagged = std::make_shared<int32_t>(0);
+    DeviceQueue& queue = of.commands.queue();
+    HEDDLE_RETURN_IF_ERROR(queue.Read(*flag, 0, sizeof(int32_t), is_flagged.get()));
+    HEDDLE_RETURN_IF_ERROR(queue.AtEnd([is_flagged, flag] {
+      return *is_flagged == 0 ? OkStatus() : Unimplemented("a sum is infinite or NaN");
+    }));
+  }
   return std::optional<Value>(Matrix::OfDeviceCells(result));
 }
 

@@ -254,12 +254,12 @@ Result<Matrix> NodesOf(const DeviceCommands& commands, const DeviceProduct& prod
     row[0] = static_cast<double>(nodes[i].index);
     row[1] = nodes[i].level;
     steps->Add([list, payload, width, row, &queue = commands.queue()] {
-      Status status = queue.Read(*payload->memory, 0, width * 8, row + 2);
+      const Status read = queue.Read(*payload->memory, 0, width * 8, row + 2);
       // What is queued reads the payload and writes to the list.
       const auto held = [list, memory = std::exchange(payload->memory, nullptr)](const Status&) {};
-      if (status.ok()) status = queue.WhenDone(held);
-      if (!status.ok()) static_cast<void>(queue.Finish());
-      return status;
+      const Status holds = queue.WhenDone(held);
+      if (!holds.ok()) static_cast<void>(queue.Finish());
+      return read.ok() ? holds : read;
     });
   }
   HEDDLE_RETURN_IF_ERROR(steps->Run());

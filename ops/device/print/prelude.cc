@@ -129,4 +129,13 @@ static inline double heddle_reduce_angle(double x, double* r_high, double* r_low
 
 std::string_view Prelude() { return kPrelude; }
 
+std::string_view JoinOfMoments() {
+  return R"(
+static inline double4 heddle_moments(const double4 a, const double4 b) {
+  const double count = a.s0 + b.s0, share = b.s0 / count, weight = a.s0 * share, delta = b.s1 - a.s1;
+  return (double4)(count, a.s1 + delta * share, (a.s2 + b.s2) + (delta * delta) * weight, 0.0);
+}
+)";
+}
+
 }  // namespace heddle::ops::printed

@@ -417,6 +417,9 @@ class TilePrinter {
   // colVars, colSds of the leaf that the tile ends, if it ends one.
   void PrintMoments(size_t r);
   void PrintMomentsOfCells(size_t r);
+  // Of a run of `cells` cells without gaps, for a work-item that is alone: `store` prints what becomes of
+  // `mean` and `squares`.
+  void PrintMomentsAlone(const Cells& x, const std::function<void(int)>& store);
   void PrintMultiply(const Step& step);
   void PrintMultiplySingles(const Step& step);
   void PrintRoot(const Step& step);
@@ -452,6 +455,12 @@ class TilePrinter {
   void BeginTasks(const PrintedPass& pass);
   void PrintStartOfRows(size_t r);
   void PrintJoinedChunks(size_t r, const std::string& to);
+  void PrintJoinedMoments(size_t r, const std::string& to);
+  // The aggregate of a row as its result is stored.
+  std::string RoundedFold(size_t r, const std::string& value) const;
+  void AddPass(PrintedPass pass);
+  void PrintMomentsOfChunks(size_t r);
+  bool IsMoments(size_t r) const { return program_.roots[r].kind == TileRoot::Kind::kMoments; }
   Cells PlaceInCutRows(const TileRef& ref) const;
   void PrintDensifyColumns(int input, const Cells& to);
   void PrintFoldIntoChunk(size_t r, const Cells& x);

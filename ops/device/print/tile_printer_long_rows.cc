@@ -39,13 +39,20 @@ static inline long heddle_first_entry(__global const int* columns, long begin, l
 
 bool SumsColumns(const TileRoot& root) { return root.kind == TileRoot::Kind::kColumns; }
 
+// Nodes of a tree over so many chunks that wait for others, and the one that is being joined.
+int DepthOf(int64_t chunks) {
+  int depth = 2;
+  while ((int64_t{1} << (depth - 2)) < chunks) ++depth;
+  return depth;
+}
+
 int64_t ChunksOf(const TileProgram& program) { return CeilDivide(program.cut_columns, kColumnChunk); }
 
 }  // namespace
 
 int64_t LeavesOf(const TileProgram& program, const TileRoot& root, int64_t rows) {
   const int64_t leaves = CeilDivide(rows, root.height);
-  const bool has_chunks = program.chunks > 1 && root.kind == TileRoot::Kind::kFull;
+  const bool has_chunks = program.chunks > 1 && (root.kind == TileRoot::Kind::kFull || root.of_rows);
   return has_chunks ? leaves * CeilDivide(root.n, kColumnChunk) : leaves;
 }
 
@@ -137,7 +144,7 @@ void TilePrinter::BeginTasks(const PrintedPass& pass) {
 
 void TilePrinter::PrintPhase(int phase) {
   text_.clear();
-  bool has_full = false, has_chunks = false;
+  bool has_full = false, has_chunks = false, has_moments = false;
   PrintedPass pass{.task_rows = tile_rows_};
   for (size_t s = 0; s < program_.steps.size(); ++s)
     has_full |= RunsIn(s, phase) && program_.steps[s].columns > 1;
@@ -147,10 +154,12 @@ void TilePrinter::PrintPhase(int phase) {
       pass.task_rows = std::max(pass.task_rows, root.height);
     else
       has_chunks = true;
+    has_moments |= root.kind == TileRoot::Kind::kMoments;
   }
   // Steps on vectors alone are one tile of a row.
-  const int64_t span = !has_full ? 1 : has_chunks ? kColumnChunk : std::max(kSpanColumns, tile_columns_);
-  const int64_t end = has_full ? program_.cut_columns : 1;
+  const bool has_wide = has_full || has_moments;
+  const int64_t span = !has_wide ? 1 : has_chunks ? kColumnChunk : std::max(kSpanColumns, tile_columns_);
+  const int64_t end = has_wide ? program_.cut_columns : 1;
   pass.row_tasks = CeilDivide(end, span);
   PrintHead();
   BeginTasks(pass);
@@ -167,11 +176,12 @@ void TilePrinter::PrintPhase(int phase) {
       PrintJoinedChunks(r, PlaceOf(root.value).At("w", "0"));
   }
   Barrier();
-  Line(3, fmt::format("for (long begin = span; begin < span_end; begin += {}) {{", tile_columns_));
+  Line(3, fmt::format("for (long begin = span; begin < {}; begin += {}) {{",
+                      has_full ? "span_end" : "span + 1", tile_columns_));
   Line(3, fmt::format("const int width = (int)min((long){}, span_end - begin);", tile_columns_));
   for (size_t r = 0; r < program_.roots.size(); ++r) {
     const TileRoot& root = program_.roots[r];
-    if (root.phase != phase) continue;
+    if (root.phase != phase || IsMoments(r)) continue;
     Line(3, SumsColumns(root)
                 ? fmt::format("__global double* const sum{0} = root{0} + row / {1} * {2} + begin;", r,
                               root.height, root.width)
@@ -194,10 +204,22 @@ void TilePrinter::PrintPhase(int phase) {
     Barrier();
   }
   Line(3, "}");
+  if (has_moments) Line(3, "const int cells = (int)(span_end - span);");
+  for (size_t r = 0; r < program_.roots.size(); ++r)
+    if (program_.roots[r].phase == phase && IsMoments(r)) PrintMomentsOfChunks(r);
+  AddPass(std::move(pass));
+}
+
+void TilePrinter::AddPass(PrintedPass pass) {
   Line(2, "}");
   Line(1, "}");
   text_ += "}\n";
-  pass.source = std::string(printed::Prelude()) + std::string(kFirstEntry) + text_;
+  const bool joins_moments =
+      std::any_of(program_.roots.begin(), program_.roots.end(),
+                  [](const TileRoot& root) { return root.kind == TileRoot::Kind::kMoments; });
+  pass.source = std::string(printed::Prelude()) + std::string(kFirstEntry);
+  if (joins_moments) pass.source += printed::JoinOfMoments();
+  pass.source += text_;
   printed_.passes.push_back(std::move(pass));
 }
 
@@ -210,14 +232,11 @@ void TilePrinter::PrintClosingPass() {
   for (size_t r = 0; r < program_.roots.size(); ++r)
     if (const TileRoot& root = program_.roots[r]; root.of_rows && root.result >= 0)
       PrintJoinedChunks(r, fmt::format("out{}[row + w]", root.result));
-  Line(2, "}");
-  Line(1, "}");
-  text_ += "}\n";
-  pass.source = std::string(printed::Prelude()) + text_;
-  printed_.passes.push_back(std::move(pass));
+  AddPass(std::move(pass));
 }
 
 void TilePrinter::PrintStartOfRows(size_t r) {
+  if (IsMoments(r)) return;
   const TileRoot& root = program_.roots[r];
   const std::string start = printed::StartOf(FoldOf(root.aggregate));
   if (SumsColumns(root)) {
@@ -237,11 +256,11 @@ void TilePrinter::PrintStartOfRows(size_t r) {
 
 // The tree over the chunks of each row of a tile, as PayloadStack joins them: in each lane a stack of nodes.
 void TilePrinter::PrintJoinedChunks(size_t r, const std::string& to) {
+  if (IsMoments(r)) return PrintJoinedMoments(r, to);
   const TileRoot& root = program_.roots[r];
   const simd::Fold fold = FoldOf(root.aggregate);
   const int64_t chunks = ChunksOf(program_);
-  int depth = 2;
-  while ((int64_t{1} << (depth - 2)) < chunks) ++depth;
+  const int depth = DepthOf(chunks);
   BeginRuns("n");
   const std::string type = is_alone_ ? "double8" : "double";
   const std::string place = fmt::format("root{}[((row + w) * {} + chunk) * {}", r, chunks, root.width);
@@ -278,10 +297,68 @@ void TilePrinter::PrintJoinedChunks(size_t r, const std::string& to) {
     printed_.sets_flags = true;
     Line(5, "if (!isfinite(folded)) flags[0] = 1;");
   }
-  const bool single = program_.fused.body[root.node].info.element_type == ElementType::kFloat32;
-  Line(5, fmt::format("{} = {};", to, single ? "convert_float_rte(folded)" : "folded"));
+  Line(5, fmt::format("{} = {};", to, RoundedFold(r, "folded")));
   Line(4, "}");
   EndRuns();
+}
+
+std::string TilePrinter::RoundedFold(size_t r, const std::string& value) const {
+  const ValueInfo& info = program_.fused.body[program_.roots[r].node].info;
+  return info.element_type == ElementType::kFloat32 ? fmt::format("convert_float_rte({})", value) : value;
+}
+
+// rowVars, rowSds: (count, mean, squares) of each chunk, of which a work-item joins those of a row.
+void TilePrinter::PrintJoinedMoments(size_t r, const std::string& to) {
+  const TileRoot& root = program_.roots[r];
+  const int64_t chunks = ChunksOf(program_);
+  Line(3, EachTogether("w", "n"));
+  Line(4, "const int is_mine = w < n;");
+  Line(4, fmt::format("double4 stack[{}], node;", DepthOf(chunks)));
+  Line(4, "int depth = 0;");
+  Line(4, fmt::format("for (int chunk = 0; chunk < {}; ++chunk) {{", chunks));
+  Line(5, fmt::format("__global const double* const moments = root{} + ((row + (is_mine ? w : 0)) * {} + "
+                      "chunk) * {};",
+                      r, chunks, root.width));
+  Line(5, "node = (double4)(moments[0], moments[1], moments[2], 0.0);");
+  const std::string join = "{ --depth; node = heddle_moments(stack[depth], node); }";
+  Line(5, "for (int done = chunk; done & 1; done >>= 1) " + join);
+  Line(5, "stack[depth] = node;");
+  Line(5, "++depth;");
+  Line(4, "}");
+  Line(4, "--depth;");
+  Line(4, "node = stack[depth];");
+  Line(4, "while (depth > 0) " + join);
+  // SpreadOf, of at least two cells.
+  const bool is_deviation = root.aggregate == AggregateKind::kDeviation;
+  Line(4, fmt::format("const double spread = {}(node.s2 / (node.s0 - 1.0));", is_deviation ? "sqrt" : ""));
+  Line(4, "if (is_mine) {");
+  if (!program_.single) {
+    printed_.sets_flags = true;
+    Line(5, "if (!isfinite(spread)) flags[0] = 1;");
+  }
+  Line(5, fmt::format("{} = {};", to, RoundedFold(r, "spread")));
+  Line(4, "}");
+  Line(3, "}");
+}
+
+// Of the chunk of a task, whose cells its tiles have left in the caches.
+void TilePrinter::PrintMomentsOfChunks(size_t r) {
+  const TileRoot& root = program_.roots[r];
+  const Cells x{fmt::format("(in{0} + first{0} + (row + w) * {1} + span)", root.input, root.n), 1,
+                IsSingleInput(root.input)};
+  const auto store = [&](int depth) {
+    Line(depth, fmt::format("__global double* const moments = root{} + ((row + w) * {} + part) * {};", r,
+                            ChunksOf(program_), root.width));
+    Line(depth, "moments[0] = (double)cells; moments[1] = mean; moments[2] = squares;");
+  };
+  if (!is_alone_)
+    return PrintDeviations(
+        "n", "cells",
+        [&](const Loader& load, const std::string& absent) { return load.Column(x, "0", absent); },
+        [&] { store(5); });
+  Line(3, "for (int w = 0; w < n; ++w) {");
+  PrintMomentsAlone(x, store);
+  Line(3, "}");
 }
 
 void TilePrinter::PrintCutCells(std::string_view statements) {

@@ -85,6 +85,10 @@ void TilePrinter::PrintMomentsOfCells(size_t r) {
     };
     return PrintDeviations("1", "cells", cell, [&] { store(5); });
   }
+  PrintMomentsAlone(x, store);
+}
+
+void TilePrinter::PrintMomentsAlone(const Cells& x, const std::function<void(int)>& store) {
   const std::string eight = fmt::format("vload8(0, &{})", x.At("c", "0"));
   const std::string eights = x.single ? fmt::format("convert_double8({})", eight) : eight;
   // `deviation`: of cells from their mean, else the cells.

@@ -46,15 +46,16 @@ bool HasKernelsOfItsOwn(const Node& node, std::span<const ValueInfo> inputs) {
 
 namespace {
 
-// A call by kernels of its operator. What the host reads has its cells when the commands are done.
+// A call by kernels of its operator. What the host reads has its cells when the commands are done; so have
+// the flags that it looks at.
 class QueuedKernels : public QueuedCall {
  public:
   QueuedKernels(std::unique_ptr<StepQueue> queue, bool is_read_by_host)
       : queue_(std::move(queue)), is_read_by_host_(is_read_by_host) {}
   bool HasMore() const override { return queue_->HasStep(); }
   Status QueueMore() override { return queue_->TakeStep(); }
-  bool HasRest() const override { return is_read_by_host_; }
-  Status Finish(std::span<Value>) override { return OkStatus(); }
+  bool HasRest() const override { return is_read_by_host_ || queue_->HasCheck(); }
+  Status Finish(std::span<Value>) override { return queue_->Check(); }
 
  private:
   const std::unique_ptr<StepQueue> queue_;

@@ -10,7 +10,8 @@
 namespace heddle::ops {
 
 /// The queue of a device as one call of an operator uses it: a step that is postponed is kept for who takes
-/// it when the commands so far are done. It outlives the steps; `queue` outlives it.
+/// it when the commands so far are done, and so is what the host looks at when all are. It outlives the steps;
+/// `queue` outlives it.
 class StepQueue : public DeviceQueue {
  public:
   explicit StepQueue(DeviceQueue& queue) : queue_(queue) {}
@@ -18,11 +19,19 @@ class StepQueue : public DeviceQueue {
   bool HasStep() const { return step_ != nullptr; }
   /// Needs HasStep.
   Status TakeStep() { return std::exchange(step_, nullptr)(); }
+  bool HasCheck() const { return check_ != nullptr; }
+  /// When all commands are done. OK where there is nothing to look at.
+  Status Check() const { return check_ == nullptr ? OkStatus() : check_(); }
 
   bool Postpone(std::function<Status()> step) override {
     HEDDLE_CHECK(step_ == nullptr, "who has postponed a step does nothing else");
     step_ = std::move(step);
     return true;
+  }
+  Status AtEnd(std::function<Status()> check) override {
+    HEDDLE_CHECK(check_ == nullptr, "a call looks at its numbers once");
+    check_ = std::move(check);
+    return OkStatus();
   }
   Status Write(const void* from, int64_t bytes, DeviceMemory& to, int64_t offset) override {
     return queue_.Write(from, bytes, to, offset);
@@ -48,6 +57,7 @@ class StepQueue : public DeviceQueue {
  private:
   DeviceQueue& queue_;
   std::function<Status()> step_;
+  std::function<Status()> check_;
 };
 
 }  // namespace heddle::ops

@@ -133,16 +133,23 @@ bool MakeFoldsOfLongRows(const BodyView& view, int64_t offset, TileProgram* prog
     if (program->roles.nodes[static_cast<size_t>(id)] != BodyRole::kFold) continue;
     const AggregateKind kind = FindAggregate(view.node(id).op)->kind;
     const auto found = std::find(results.begin(), results.end(), id);
-    program->roots.push_back(
-        {.node = id,
-         .result = found == results.end() ? -1 : static_cast<int>(found - results.begin()),
-         .aggregate = kind,
-         .join = JoinOf(kind),
-         .n = view.Columns(view.node(id).inputs[0]),
-         .offset = offset,
-         .width = 8,
-         .height = 1,
-         .of_rows = true});
+    const NodeId operand = view.node(id).inputs[0];
+    TileRoot root{.node = id,
+                  .result = found == results.end() ? -1 : static_cast<int>(found - results.begin()),
+                  .aggregate = kind,
+                  .join = JoinOf(kind),
+                  .n = view.Columns(operand),
+                  .offset = offset,
+                  .width = 8,
+                  .height = 1,
+                  .of_rows = true};
+    if (IsSpread(kind)) {
+      root.kind = TileRoot::Kind::kMoments;
+      root.width = 3;
+      root.input = BodyView::InputPosition(view.node(operand));
+      root.of_cells = true;
+    }
+    program->roots.push_back(root);
     program->chunks = CeilDivide(program->roots.back().n, kColumnChunk);
     offset += 8;
     any = true;
@@ -305,7 +312,7 @@ int64_t CutColumns(const BodyView& view) {
                             (view.Columns(id) != 1 && view.Columns(id) != widest)))
       return 0;
   const bool cut = std::all_of(program.roots.begin(), program.roots.end(), [](const TileRoot& root) {
-    return root.kind == TileRoot::Kind::kFull || root.kind == TileRoot::Kind::kColumns;
+    return root.kind == TileRoot::Kind::kFull || root.kind == TileRoot::Kind::kColumns || root.of_rows;
   });
   return cut ? widest : 0;
 }
@@ -318,8 +325,8 @@ Status CheckLongRows(const TileProgram& program) {
     const bool by_entries = program.by_pattern && program.fused.kind != FusionTemplate::kStitch;
     if (program.cut_columns == 0 && (root.of_rows || !by_entries) && program.chunks > 1)
       return Unimplemented("an aggregate of rows longer than a column chunk beside what needs whole rows");
-    const bool by_chunks =
-        root.kind == TileRoot::Kind::kFull || (root.kind == TileRoot::Kind::kColumns && sums_columns);
+    const bool by_chunks = root.kind == TileRoot::Kind::kFull || root.of_rows ||
+                           (root.kind == TileRoot::Kind::kColumns && sums_columns);
     if (program.cut_columns > 0 && several && (!by_chunks || root.n != program.cut_columns))
       return Unimplemented("several kinds of results of rows longer than a column chunk");
   }
@@ -332,7 +339,7 @@ void PlacePayloadsOfLongRows(TileProgram* program) {
   int64_t offset = 0;
   for (TileRoot& root : program->roots) {
     root.offset = offset;
-    if (root.kind != TileRoot::Kind::kColumns) offset += root.width;
+    if (root.kind != TileRoot::Kind::kColumns) offset += (root.width + 7) / 8 * 8;
   }
 }
 

@@ -105,10 +105,16 @@ class RoleFinder {
     return DemandInputsOfRows(node);
   }
 
-  // Each row is a tree over its chunks.
+  // Each row is a tree over its chunks. Variances read those of an input twice.
   bool IsFoldOfLongRows(const Node& node) const {
-    return long_rows_ == LongRowFolds::kInChunks && FoldsRows(node) &&
-           body_[node.inputs[0]].info.shape.columns > kColumnChunk;
+    const Aggregate* const aggregate = FindAggregate(node.op);
+    if (long_rows_ != LongRowFolds::kInChunks || aggregate == nullptr ||
+        aggregate->scope != AggregateScope::kRow ||
+        body_[node.inputs[0]].info.shape.columns <= kColumnChunk)
+      return false;
+    const Node& operand = body_[node.inputs[0]];
+    return FoldsRows(node) || (IsSpread(aggregate->kind) && operand.Is("variable") &&
+                               operand.info.format == Format::kDense);
   }
 
   Status DemandScalar(NodeId id) {
@@ -131,7 +137,7 @@ class RoleFinder {
     if (const Aggregate* aggregate = FindAggregate(node.op); aggregate != nullptr) {
       if (aggregate->scope != AggregateScope::kRow)
         return Unimplemented("{} inside a fused operator", node.op);
-      if (body_[input(0)].info.shape.columns > kColumnChunk && !FoldsRows(node))
+      if (body_[input(0)].info.shape.columns > kColumnChunk && !FoldsRows(node) && !IsFoldOfLongRows(node))
         return Unimplemented("{} of rows longer than a column chunk", node.op);
       return Demand(input(0), BodyRole::kRows);
     }

@@ -125,7 +125,8 @@ struct TileRoot {
     kLanes,
     kVectors,
     kProduct,
-    kMoments,  ///< Variances of an input: of a leaf at once, when its last tile is done; no step.
+    kMoments,  ///< Variances of an input: of a leaf, or a chunk of a long row, at once, when its last tile is
+               ///< done; no step.
   } kind = Kind::kFull;
   NodeId node = kNoNode;
   int result = 0;  ///< Its place among the roots of the fused operator.
@@ -137,7 +138,7 @@ struct TileRoot {
   int64_t height = 0;      ///< Rows of a leaf, a power of two.
   int64_t padded = 0;      ///< kVectors: n rounded up to 8.
   int input = -1;          ///< kMoments
-  bool of_cells = false;   ///< kMoments: of all cells (var, sd), not of each column (colVars, colSds).
+  bool of_cells = false;   ///< kMoments: of all cells (var, sd) or of a row, not of each column (colVars).
   bool symmetric = false;  ///< kProduct: t(X) %*% X; the upper half is enough, as the root's "finish" knows.
   /// It is the aggregate of each row of several column chunks: complete after `phase`, after which steps read
   /// it in `value`, a buffer of one cell. `result` is -1 where it is no result of the operator.

@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "core/values/panels.h"
+#include "ops/aggregate/aggregate.h"
 #include "ops/base/parallel.h"
 #include "ops/cells/storage.h"
 #include "ops/fused/run/body_rows.h"
@@ -57,7 +58,7 @@ class LongRows {
   static int64_t WidthOf(const TileProgram& program) {
     int64_t width = 0;
     for (const TileRoot& root : program.roots)
-      if (!SumsColumns(root)) width = std::max(width, root.offset + root.width);
+      if (!SumsColumns(root)) width = std::max(width, (root.offset + root.width + 7) / 8 * 8);
     return width;
   }
   const ValueInfo& InfoOf(size_t result) const {
@@ -132,6 +133,7 @@ class LongRows {
           if (phase == 0 && column % kColumnChunk == 0) FillIdentities(PayloadOf(row, chunk));
           steps_.SetPhase(*scratch, phase, FoldsOf(row - begin));
           steps_.RunColumns(*scratch, row, column, columns, PayloadOf(row, chunk));
+          SetMoments(phase, row, chunk);
         }
       }
       steps_.GiveBack(std::move(scratch));
@@ -141,16 +143,19 @@ class LongRows {
   void RunPhase(int phase, int64_t begin, int64_t end) {
     int64_t columns = 0;
     if (GoesDownColumns(phase, &columns)) return RunDownColumns(phase, begin, end, columns);
-    // If no step of the phase works on full rows, one task for each row is enough.
-    const int64_t chunks = HasFullSteps(phase) ? chunks_ : 1;
+    // If no step of the phase works on full rows, they run once for each row.
+    const bool has_full_steps = HasFullSteps(phase);
+    const int64_t chunks = has_full_steps || HasMoments(phase) ? chunks_ : 1;
     ParallelFor((end - begin) * chunks, 1, [&](int64_t first, int64_t last) {
       std::unique_ptr<TileScratch> scratch = steps_.Take();
       for (int64_t k = first; k < last && !IsCancelled(call_.context.cancelled); ++k) {
         const int64_t row = begin + k / chunks, chunk = k % chunks;
         if (phase == 0) FillIdentities(PayloadOf(row, chunk));
         steps_.SetPhase(*scratch, phase, FoldsOf(row - begin));
-        steps_.RunColumns(*scratch, row, chunk * kColumnChunk, chunks == 1 ? 1 : kColumnChunk,
-                          PayloadOf(row, chunk));
+        if (has_full_steps || chunk == 0)
+          steps_.RunColumns(*scratch, row, chunk * kColumnChunk, has_full_steps ? kColumnChunk : 1,
+                            PayloadOf(row, chunk));
+        SetMoments(phase, row, chunk);
       }
       steps_.GiveBack(std::move(scratch));
     });
@@ -164,9 +169,25 @@ class LongRows {
     return false;
   }
 
+  bool HasMoments(int phase) const {
+    return std::any_of(program_.roots.begin(), program_.roots.end(), [&](const TileRoot& root) {
+      return root.phase == phase && root.kind == TileRoot::Kind::kMoments;
+    });
+  }
+  // Of variances whose phase this is: the chunk is in the caches, where the tiles have left it.
+  void SetMoments(int phase, int64_t row, int64_t chunk) {
+    const int64_t begin = chunk * kColumnChunk, end = std::min(begin + kColumnChunk, program_.cut_columns);
+    for (const TileRoot& root : program_.roots) {
+      if (root.phase != phase || root.kind != TileRoot::Kind::kMoments) continue;
+      const auto input = static_cast<size_t>(root.input);
+      PanelCells cells(program_.single ? steps_.singles()[input] : steps_.inputs()[input]);
+      CellMoments(cells.Get(row, row + 1, begin, end), end - begin, {}, PayloadOf(row, chunk) + root.offset);
+    }
+  }
+
   void FillIdentities(double* payload) const {
     for (const TileRoot& root : program_.roots)
-      if (!SumsColumns(root))
+      if (!SumsColumns(root) && root.kind != TileRoot::Kind::kMoments)
         FillPayload(payload + root.offset, root.width, simd::StartOf(FoldOf(root.aggregate)));
   }
 
@@ -182,7 +203,9 @@ class LongRows {
           std::copy_n(PayloadOf(row, chunk) + root.offset, root.width, stack.Next(chunk));
           stack.Push();
         }
-        double value = simd::FoldLanes(FoldOf(root.aggregate), stack.Finish());
+        const double* const joined = stack.Finish();
+        double value = IsSpread(root.aggregate) ? SpreadOf(root.aggregate, joined[0], joined[2])
+                                                : simd::FoldLanes(FoldOf(root.aggregate), joined);
         if (root.aggregate == AggregateKind::kMean) value = value / static_cast<double>(root.n);
         if (!std::isfinite(value)) steps_.CorrectFold(root.node, row, row + 1, &value);
         if (single) value = static_cast<float>(value);

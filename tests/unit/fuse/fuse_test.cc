@@ -156,13 +156,15 @@ TEST(FuseTest, AColumnAndARowAreRepeatedInside) {
 }
 
 TEST(FuseTest, SpreadsOfRowsAreComputedInside) {
-  GraphMaker make;
-  const NodeId x = make.Matrix("X", 20000, 100);
-  const NodeId centred = make.Add("-", {x, make.Add("rowMeans", {x})});
-  make.Assign("Z", make.Add("/", {centred, make.Add("rowSds", {x})}));
-  const std::vector<FusedOperator> operators = OperatorsOf(Fused(make.graph(), FusionMode::kCost));
-  ASSERT_EQ(operators.size(), 1u);
-  EXPECT_EQ(operators[0].kind, FusionTemplate::kRow);
+  for (const Shape& shape : {Shape{20000, 100}, Shape{20, 100000}}) {
+    GraphMaker make;
+    const NodeId x = make.Matrix("X", shape.rows, shape.columns);
+    const NodeId centred = make.Add("-", {x, make.Add("rowMeans", {x})});
+    make.Assign("Z", make.Add("/", {centred, make.Add("rowSds", {x})}));
+    const std::vector<FusedOperator> operators = OperatorsOf(Fused(make.graph(), FusionMode::kCost));
+    ASSERT_EQ(operators.size(), 1u) << shape.rows;
+    EXPECT_EQ(operators[0].kind, FusionTemplate::kRow);
+  }
 }
 
 // Devices have kernels for products of dense matrices with more than 8 columns; others stay in the tiles.

@@ -2,6 +2,7 @@
 // What a driver has made of a program is there for the next process.
 #include <gtest/gtest.h>
 
+#include <memory>
 #include <optional>
 #include <string>
 
@@ -32,13 +33,12 @@ class KernelsOnDiskTest : public ::testing::Test {
   ObjectCache Disk() const { return {Folder(), 1 << 20}; }
   // Whether the program that is built of the source has the kernel.
   bool Has(const std::string& source, const std::string& kernel) const {
-    const Result<cl_program> program = Programs().Build(source);
+    const Result<std::shared_ptr<const OpenClProgram>> program = Programs().Build(source);
     EXPECT_TRUE(program.ok()) << program.status().ToString();
     if (!program.ok()) return false;
     cl_int code = CL_SUCCESS;
-    const cl_kernel made = library_->clCreateKernel(*program, kernel.c_str(), &code);
+    const cl_kernel made = library_->clCreateKernel((*program)->handle(), kernel.c_str(), &code);
     if (made != nullptr) library_->clReleaseKernel(made);
-    library_->clReleaseProgram(*program);
     return made != nullptr && code == CL_SUCCESS;
   }
 
@@ -69,6 +69,34 @@ TEST_F(KernelsOnDiskTest, WhatTheDriverDoesNotTakeIsReplaced) {
     Disk().Store(key, bad);
     EXPECT_TRUE(Has(SourceOf("one"), "one"));
     EXPECT_GT(Disk().Find(key).value_or("").size(), 20u);
+  }
+}
+
+// The kernels of a source, which are asked for one by one, share what is built.
+TEST_F(KernelsOnDiskTest, OneProcessBuildsASourceOnce) {
+  const OpenClPrograms programs = Programs();
+  const std::shared_ptr<const OpenClProgram> one = *programs.Build(SourceOf("one"));
+  EXPECT_NE(*programs.Build(SourceOf("two")), one);
+  EXPECT_EQ(*programs.Build(SourceOf("one")), one);
+  // Of many, those of the last few.
+  for (int i = 0; i < 20; ++i) ASSERT_TRUE(programs.Build(SourceOf(fmt::format("other{}", i))).ok());
+  EXPECT_EQ(one.use_count(), 1);
+  EXPECT_NE(*programs.Build(SourceOf("one")), one);
+}
+
+// What nobody keeps, the driver is not asked for: POCL compiles for it once more.
+TEST_F(KernelsOnDiskTest, BinariesAreMadeWhereTheyAreKept) {
+  static int asked = 0;
+  OpenClLibrary library = *library_;
+  library.clGetProgramInfo = [](cl_program, cl_program_info, size_t, void*, size_t*) -> cl_int {
+    ++asked;
+    return CL_INVALID_VALUE;
+  };
+  for (const bool keeps : {false, true}) {
+    asked = 0;
+    const OpenClPrograms programs(library, id_, context_, description_, keeps ? Folder() : "");
+    EXPECT_TRUE(programs.Build(SourceOf("one")).ok());
+    EXPECT_EQ(asked > 0, keeps);
   }
 }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A product, or a tile program, that takes many launches queues a few at a time: nobody waits for the device
-// in between, and a job that is cancelled ends. On machines without an OpenCL device these tests are skipped.
+// in between, and a job that is cancelled ends. Nor does anybody wait for the flag of variances. On machines
+// without an OpenCL device these tests are skipped.
 #include <gtest/gtest.h>
 
 #include <atomic>
@@ -130,6 +131,37 @@ TEST_F(LongProductsTest, NobodyWaitsBetweenLaunches) {
     EXPECT_GE(outcome.waits, 3) << "for the first launches, the last, and what is read";
     EXPECT_EQ(outcome.blocked, 0);
   });
+}
+
+// Variances of rows longer than a column chunk: the host looks at a flag at the end, and computes where it is
+// set.
+TEST_F(LongProductsTest, NobodyWaitsForTheFlagOfVariances) {
+  for (const double factor : {1.0, 1e200}) {
+    SCOPED_TRACE(factor);
+    Matrix x = Cells(2, 70'000, 1);
+    for (int64_t i = 0; i < x.cells(); ++i) x.mutable_data()[i] *= factor;
+    Invocation call("rowSds", {Value(x)});
+    const Result<std::vector<ValueInfo>> inferred = call.InferWith(call.scalars);
+    ASSERT_TRUE(inferred.ok()) << inferred.status().ToString();
+    call.SetInfos(*inferred);
+    const std::vector<const Value*> inputs = {&*call.inputs[0]};
+    const KernelCall kernel{.node = call.node,
+                            .phase = Phase::kWhole,
+                            .inputs = inputs,
+                            .input_infos = call.infos,
+                            .total_rows = x.rows(),
+                            .context = context_,
+                            .op = call.op};
+    Value expected;
+    ASSERT_TRUE(CatalogKernels().Run(kernel, {&expected, 1}).ok());
+    const Outcome outcome = OnDevice(kernel, [](int) {});
+    ASSERT_TRUE(outcome.status.ok()) << outcome.status.ToString();
+    EXPECT_TRUE(Matrix::SameCells(expected.matrix(), outcome.result.matrix()));
+    EXPECT_EQ(outcome.launches, 3);
+    // For the flag, and for a result that is good.
+    EXPECT_EQ(outcome.waits, factor == 1.0 ? 2 : 1);
+    EXPECT_EQ(outcome.blocked, 0);
+  }
 }
 
 TEST_F(LongProductsTest, ACancelledOneEndsBehindTheLaunchesThatAreQueued) {

@@ -194,6 +194,18 @@ TEST_F(PhasesOnDeviceTest, SumsThatOverflowAreTheHosts) {
   }
 }
 
+// Variances of rows longer than a column chunk are members with a flag of their own.
+TEST_F(PhasesOnDeviceTest, VariancesOfLongRows) {
+  for (const bool is_large : {false, true}) {
+    BodyBuilder body;
+    const Matrix cells = Cells(3, 70'000, 9);
+    const NodeId x = body.Input(Value(is_large ? Enlarged(cells) : cells));
+    body.Finish({body.Op("/", {x, body.Op("sum", {body.Op("rowVars", {x})})})});
+    const auto queue = Run(body, 1, /*is_left_to_host=*/is_large);
+    EXPECT_EQ(queue->waits, 1);
+  }
+}
+
 // What counts as a size or a place, and text, is the host's.
 TEST_F(PhasesOnDeviceTest, NoMembersAreThoseWithComputedSizes) {
   BodyBuilder body;

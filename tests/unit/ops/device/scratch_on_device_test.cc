@@ -135,6 +135,10 @@ TEST_F(ScratchOnDeviceTest, OfOtherKernels) {
     ExpectTold(Invocation("cbind", {x, x}), 1);
     ExpectTold(Invocation("cumsumprod", {Value(Cells(rows, 2, 1))}), 1);
   }
+  // Of rows longer than a column chunk.
+  const Value long_rows(Cells(3, 140'000, 1));
+  for (const char* name : {"rowVars", "rowSds", "rowIndexMax"}) ExpectTold(Invocation(name, {long_rows}), 1);
+  ExpectTold(Invocation("%*%", {long_rows, Value(Cells(140'000, 3, 2))}), 1);
 }
 
 TEST_F(ScratchOnDeviceTest, OfTilePrograms) {

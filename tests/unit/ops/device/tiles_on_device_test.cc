@@ -223,6 +223,38 @@ TEST_F(TilesOnDeviceTest, PhasesOfLongRows) {
   EXPECT_TRUE(left_to_host().empty()) << left_to_host().begin()->first;
 }
 
+// Variances of long rows: each chunk's behind its tiles, beside other aggregates and sums of columns.
+TEST_F(TilesOnDeviceTest, VariancesOfLongRows) {
+  for (const Shape& shape : {Shape{3, 65600}, Shape{5, 65540}, Shape{2, 131073}}) {
+    BodyBuilder body;
+    const NodeId x = body.Input(Value(Cells(shape.rows, shape.columns, 9)));
+    const NodeId sds = body.Op("rowSds", {x}), vars = body.Op("rowVars", {x});
+    const NodeId y = body.Op("/", {body.Op("-", {x, body.Op("rowMeans", {x})}), sds});
+    body.Finish({y});
+    body.ExpectSame(fmt::format("standard scores of {}", shape));
+    body.Finish({body.Op("*", {x, sds})});
+    body.ExpectSame(fmt::format("no other aggregate of {}", shape));
+    body.fused().kind = FusionTemplate::kStitch;
+    body.Finish({shape.rows == 5 ? body.Op("colSums", {y}) : y, vars, sds, body.Op("rowMaxs", {y})});
+    body.ExpectSame(fmt::format("beside others of {}", shape));
+    if (HasFailure()) return;
+  }
+  EXPECT_GT(ran(), 10);
+  EXPECT_TRUE(left_to_host().empty()) << left_to_host().begin()->first;
+}
+
+// The host adds up what leaves the range of doubles; of floats nothing does.
+TEST_F(TilesOnDeviceTest, VariancesOfLongRowsThatOverflow) {
+  for (int turn = 0; turn < 2; ++turn) {
+    BodyBuilder body;
+    const NodeId x = body.Input(Value(Enlarged(Cells(2, 65600 + turn, 9))));
+    body.Finish({body.Op("*", {x, body.Op("rowSds", {x})})});
+    body.ExpectSame("large numbers");
+  }
+  ASSERT_EQ(left_to_host().size(), 1u);
+  EXPECT_EQ(left_to_host().begin()->first, "a sum is infinite or NaN");
+}
+
 // The same of CSR rows by their entries: several chunks, some without entries.
 TEST_F(TilesOnDeviceTest, EntriesOfLongRows) {
   bool computes = false;

@@ -92,11 +92,50 @@ TEST(LongRowsTest, HeavyValuesAreKept) {
   }
 }
 
+// Variances of an input's rows beside other aggregates: its chunks are read once more than by the tiles.
+TEST(LongRowsTest, VariancesOfRows) {
+  for (const Shape& shape : kLong) {
+    BodyBuilder body;
+    const NodeId x = body.Input(Value(Cells(shape.rows, shape.columns, 11))),
+                 v = body.Input(Value(Cells(1, shape.columns, 12)));
+    const NodeId sds = body.Op("rowSds", {x}), vars = body.Op("rowVars", {x});
+    const NodeId y = body.Op("/", {Shifted(body, x, "rowMeans"), sds});
+    body.Finish({y});
+    ExpectPhases(body, 2, fmt::format("standard scores {}", shape));
+    body.Finish({vars});
+    ExpectPhases(body, 1, fmt::format("alone {}", shape));
+    body.Finish({body.Op("*", {x, body.Op("sqrt", {sds})})});
+    ExpectPhases(body, 2, fmt::format("a phase without other aggregates {}", shape));
+    body.Finish({body.Op("sum", {y})});
+    ExpectPhases(body, 2, fmt::format("their sum {}", shape));
+    body.fused().kind = FusionTemplate::kStitch;
+    const NodeId e = body.Op("exp", {body.Op("-", {y, body.Op("rowMaxs", {y})})});
+    body.Finish({y, body.Op("rowSums", {e}), vars, sds, body.Op("rowMins", {body.Op("*", {x, v})}),
+                 body.Op("mean", {e})});
+    ExpectPhases(body, 4, fmt::format("beside others {}", shape));
+    if (shape.rows < 4) continue;
+    body.Finish({body.Op("colSums", {body.Op("*", {x, v})}), vars, body.Op("colMaxs", {y})});
+    ExpectPhases(body, 2, fmt::format("beside sums of columns {}", shape));
+  }
+}
+
+TEST(LongRowsTest, VariancesOfLargeNumbersAndOfNone) {
+  for (const Matrix& cells : {Enlarged(Cells(3, 70000, 13)), Cells(3, 131073, 13, /*special=*/true)}) {
+    BodyBuilder body;
+    const NodeId x = body.Input(Value(cells));
+    body.fused().kind = FusionTemplate::kStitch;
+    body.Finish({body.Op("*", {x, body.Op("rowVars", {x})}), body.Op("rowSds", {x})});
+    ExpectPhases(body, 2, fmt::format("{}", cells.shape()));
+  }
+}
+
 TEST(LongRowsTest, WhatIsNotACellOrAFoldIsRefused) {
   BodyBuilder body;
   const NodeId x = body.Input(Value(Cells(3, 70000, 7)));
-  body.Finish({body.Op("*", {x, body.Op("rowVars", {x})})});
+  body.Finish({body.Op("*", {x, body.Op("rowVars", {body.Op("exp", {x})})})});
   EXPECT_EQ(CanRunFused(body.fused()).ToString(), "rowVars of rows longer than a column chunk");
+  body.Finish({body.Op("*", {x, body.Op("rowIndexMax", {x})})});
+  EXPECT_EQ(CanRunFused(body.fused()).ToString(), "rowIndexMax of rows longer than a column chunk");
   const NodeId y = body.Input(Value(Cells(3, 2, 8)));
   body.Finish({body.Op("t%*%", {Shifted(body, x, "rowMeans"), y})});
   EXPECT_EQ(CanRunFused(body.fused()).ToString(),
