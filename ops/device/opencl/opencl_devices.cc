@@ -2,6 +2,7 @@
 #include "ops/device/opencl/opencl_devices.h"
 
 #include <algorithm>
+#include <atomic>
 #include <mutex>
 #include <utility>
 
@@ -121,12 +122,15 @@ class OpenClQueue : public DeviceQueue {
   }
   Status WhenDone(std::function<void(const Status&)> done) override {
     HEDDLE_ASSIGN_OR_RETURN(const cl_event event, Marker());
-    HEDDLE_RETURN_IF_ERROR(Check("a marker", library_.clFlush(queue_)));
-    auto waiting = std::make_unique<Waiting>(Waiting{device_, std::move(done)});
-    HEDDLE_RETURN_IF_ERROR(Check(
-        "a marker", library_.clSetEventCallback(event, CL_COMPLETE, &OpenClQueue::Call, waiting.get())));
-    waiting.release();  // Call has it.
-    return OkStatus();
+    const auto waiting = std::make_shared<Waiting>(device_, std::move(done));
+    auto held = std::make_unique<std::shared_ptr<Waiting>>(waiting);
+    // Before the flush: Oclgrind computes within it, and calls nobody back who asks later.
+    HEDDLE_RETURN_IF_ERROR(
+        Check("a marker", library_.clSetEventCallback(event, CL_COMPLETE, &OpenClQueue::Call, held.get())));
+    static_cast<void>(held.release());  // Call has it.
+    const Status flushed = Check("a marker", library_.clFlush(queue_));
+    // Whoever comes first tells: the caller of this, or the driver in spite of its error.
+    return flushed.ok() || waiting->is_told.exchange(true) ? OkStatus() : flushed;
   }
   Status Finish() override {
     HEDDLE_RETURN_IF_ERROR(Check("a command", library_.clFinish(queue_)));
@@ -160,12 +164,17 @@ class OpenClQueue : public DeviceQueue {
  private:
   // What a callback needs, which may come when the queue is gone.
   struct Waiting {
+    Waiting(const DeviceDescription& device, std::function<void(const Status&)> done)
+        : device(device), done(std::move(done)) {}
     const DeviceDescription& device;
-    std::function<void(const Status&)> done;
+    const std::function<void(const Status&)> done;
+    std::atomic<bool> is_told = false;
   };
   static void CL_CALLBACK Call(cl_event, cl_int status, void* data) {
-    const std::unique_ptr<Waiting> waiting(static_cast<Waiting*>(data));
-    waiting->done(status < 0 ? OpenClError(status, "a command", waiting->device) : OkStatus());
+    const std::unique_ptr<std::shared_ptr<Waiting>> held(static_cast<std::shared_ptr<Waiting>*>(data));
+    Waiting& waiting = **held;
+    if (waiting.is_told.exchange(true)) return;
+    waiting.done(status < 0 ? OpenClError(status, "a command", waiting.device) : OkStatus());
   }
   Status Check(std::string_view command, cl_int code) const {
     return code == CL_SUCCESS ? OkStatus() : OpenClError(code, command, device_);
