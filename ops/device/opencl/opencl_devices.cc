@@ -2,6 +2,7 @@
 #include "ops/device/opencl/opencl_devices.h"
 
 #include <algorithm>
+#include <atomic>
 #include <mutex>
 #include <utility>
 
@@ -118,12 +119,17 @@ class OpenClQueue : public DeviceQueue {
     });
   }
   Status WhenDone(std::function<void(const Status&)> done) override {
+    const HeapModeScope counts(HeapMode::kCounts);
     HEDDLE_ASSIGN_OR_RETURN(const cl_event event, Marker());
-    auto waiting = std::make_unique<Waiting>(Waiting{device_, std::move(done)});
-    HEDDLE_RETURN_IF_ERROR(Check(
-        "a marker", library_.clSetEventCallback(event, CL_COMPLETE, &OpenClQueue::Call, waiting.get())));
-    waiting.release();  // Call has it.
-    return OkStatus();
+    const auto waiting = std::make_shared<Waiting>(device_, std::move(done));
+    auto held = std::make_unique<std::shared_ptr<Waiting>>(waiting);
+    // Before the flush: Oclgrind computes within it, and calls nobody back who asks later.
+    HEDDLE_RETURN_IF_ERROR(
+        Check("a marker", library_.clSetEventCallback(event, CL_COMPLETE, &OpenClQueue::Call, held.get())));
+    static_cast<void>(held.release());  // Call has it.
+    const Status flushed = Flush();
+    // Whoever comes first tells: the caller of this, or the driver in spite of its error.
+    return flushed.ok() || waiting->is_told.exchange(true) ? OkStatus() : flushed;
   }
   Status Finish() override {
     const HeapModeScope counts(HeapMode::kCounts);
@@ -143,7 +149,9 @@ class OpenClQueue : public DeviceQueue {
   Result<std::shared_ptr<DeviceMark>> Mark() override {
     HEDDLE_ASSIGN_OR_RETURN(const cl_event event, Marker());
     library_.clRetainEvent(event);
-    return std::shared_ptr<DeviceMark>(std::make_shared<OpenClMark>(library_, event));
+    auto mark = std::make_shared<OpenClMark>(library_, event);
+    HEDDLE_RETURN_IF_ERROR(Flush());
+    return std::shared_ptr<DeviceMark>(std::move(mark));
   }
   Status WaitFor(const std::shared_ptr<DeviceMark>& mark) override {
     if (mark == nullptr) return OkStatus();
@@ -156,12 +164,17 @@ class OpenClQueue : public DeviceQueue {
  private:
   // What a callback needs, which may come when the queue is gone.
   struct Waiting {
+    Waiting(const DeviceDescription& device, std::function<void(const Status&)> done)
+        : device(device), done(std::move(done)) {}
     const DeviceDescription& device;
-    std::function<void(const Status&)> done;
+    const std::function<void(const Status&)> done;
+    std::atomic<bool> is_told = false;
   };
   static void CL_CALLBACK Call(cl_event, cl_int status, void* data) {
-    const std::unique_ptr<Waiting> waiting(static_cast<Waiting*>(data));
-    waiting->done(status < 0 ? OpenClError(status, "a command", waiting->device) : OkStatus());
+    const std::unique_ptr<std::shared_ptr<Waiting>> held(static_cast<std::shared_ptr<Waiting>*>(data));
+    Waiting& waiting = **held;
+    if (waiting.is_told.exchange(true)) return;
+    waiting.done(status < 0 ? OpenClError(status, "a command", waiting.device) : OkStatus());
   }
   Status Check(std::string_view command, cl_int code) const {
     return code == CL_SUCCESS ? OkStatus() : OpenClError(code, command, device_);
@@ -182,7 +195,7 @@ class OpenClQueue : public DeviceQueue {
     for (const OpenClMemory* const memory : used) memory->UsedBy(queue_, event);
     return OkStatus();
   }
-  // The event of a marker behind all commands, which the device begins with. It stays this queue's.
+  // The event of a marker behind all commands, which stays this queue's.
   Result<cl_event> Marker() {
     const HeapModeScope counts(HeapMode::kCounts);
     cl_event event = nullptr;
@@ -192,8 +205,12 @@ class OpenClQueue : public DeviceQueue {
                                                                &event)));
     ForgetEvents();
     events_.push_back(event);
-    HEDDLE_RETURN_IF_ERROR(Check("a marker", library_.clFlush(queue_)));
     return event;
+  }
+  // The device begins with what is queued.
+  Status Flush() {
+    const HeapModeScope counts(HeapMode::kCounts);
+    return Check("a marker", library_.clFlush(queue_));
   }
   void ForgetEvents() {
     for (const cl_event event : events_) library_.clReleaseEvent(event);

@@ -2,7 +2,9 @@
 // The arithmetic of a device, and each cell-wise operator in OpenCL C, have the bits of the processor's.
 #include <gtest/gtest.h>
 
+#include <chrono>
 #include <cmath>
+#include <future>
 #include <memory>
 #include <random>
 #include <string>
@@ -95,6 +97,24 @@ bool Same(double a, double b) {
 TEST_F(DeviceTest, ComputesAsIeee754HasIt) {
   const Status status = CheckArithmetic(*device_);
   EXPECT_TRUE(status.ok()) << status.ToString();
+}
+
+// Whether the driver does its commands on threads of its own or within the call (Oclgrind).
+TEST_F(DeviceTest, CallsBackWhenCommandsAreDone) {
+  const std::vector<double> cells = {1, 2, 3};
+  std::vector<double> back(3);
+  const std::shared_ptr<DeviceMemory> there = *device_->Allocate(24);
+  ASSERT_TRUE(queue_->Write(cells.data(), 24, *there, 0).ok());
+  ASSERT_TRUE(queue_->Read(*there, 0, 24, back.data()).ok());
+  // The second one has no command before it.
+  for (int i = 0; i < 2; ++i) {
+    auto told = std::make_shared<std::promise<Status>>();
+    ASSERT_TRUE(queue_->WhenDone([told](const Status& status) { told->set_value(status); }).ok());
+    std::future<Status> status = told->get_future();
+    ASSERT_EQ(status.wait_for(std::chrono::seconds(60)), std::future_status::ready);
+    EXPECT_TRUE(status.get().ok());
+    EXPECT_EQ(back, cells);
+  }
 }
 
 TEST_F(DeviceTest, CellwiseOperatorsHaveTheBitsOfTheProcessor) {
