@@ -203,8 +203,8 @@ class BlockRunner : public GraphRunner {
   const OpenFrames* frames_ = nullptr;
   uint32_t runs_ = 0;  // in the lane
   PlanEnd plan_end_ = PlanEnd::kWell;
-  // Of the memory of the device, which may be that of the host, what a plan leaves to copies of variables, and
-  // to those that are nowhere else.
+  // Of the memory of the device, which may be that of the host, what a plan leaves to copies of variables,
+  // and to those that are nowhere else.
   struct RoomOnDevice {
     int64_t bytes = INT64_MAX;  // The plan takes nothing of it.
     bool is_host = false;

@@ -21,8 +21,8 @@ class FreeBuffers {
     std::function<bool()> is_idle;
   };
 
-  /// Keeps as much as `most_bytes` says at most, which is asked at each Keep. `release` gives a buffer back to
-  /// the driver, which holds it until its commands are done.
+  /// Keeps as much as `most_bytes` says at most, which is asked at each Keep. `release` gives a buffer back
+  /// to the driver, which holds it until its commands are done.
   FreeBuffers(std::function<int64_t()> most_bytes, std::function<void(void* handle)> release)
       : most_bytes_(std::move(most_bytes)), release_(std::move(release)) {}
   ~FreeBuffers() { Release(INT64_MAX); }

@@ -11,13 +11,16 @@
 namespace heddle::ops {
 namespace {
 
-// Buffers that are kept take no more of the memory of the device; where it is the host's, no more of what the
-// process may use.
-constexpr int64_t kPartKept = 8;
-int64_t MostKept(const DeviceDescription& device) {
-  const int64_t memory = device.is_host ? std::min(device.memory_bytes, MemoryBudget::Process().limit())
-                                        : device.memory_bytes;
-  return memory / kPartKept;
+// Buffers that are kept take an eighth of the memory of the device at most. Where it is the host's, they take
+// no more of what the process may use, and leave as much of it for what kernels of the host work with. `kept`:
+// bytes of those that are there.
+int64_t MostKept(const DeviceDescription& device, int64_t kept) {
+  constexpr int64_t kPartKept = 8;
+  const int64_t of_device = device.memory_bytes / kPartKept;
+  if (!device.is_host) return of_device;
+  const MemoryBudget& budget = MemoryBudget::Process();
+  const int64_t part = budget.limit() / kPartKept, free = budget.limit() - budget.used() + kept;
+  return std::max<int64_t>(0, std::min({of_device, part, free - part}));
 }
 
 // How much more the process holds, with so many bytes, than it may.
@@ -79,7 +82,7 @@ OpenClMemories::OpenClMemories(const OpenClLibrary& library, cl_context context,
     : library_(library),
       context_(context),
       device_(device),
-      kept_([this] { return MostKept(device_); },
+      kept_([this] { return MostKept(device_, kept_.bytes()); },
             [&library](void* handle) { library.clReleaseMemObject(static_cast<cl_mem>(handle)); }) {}
 
 Result<std::shared_ptr<DeviceMemory>> OpenClMemories::Allocate(int64_t bytes) {

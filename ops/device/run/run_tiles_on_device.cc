@@ -113,7 +113,8 @@ DeviceScratch DeviceScratch::Of(const TileProgram& program, const PrintedTiles& 
 
 int64_t DeviceScratch::Bytes(int64_t rows, const DeviceDescription& device) const {
   constexpr int64_t kLeastRowsOfTask = 8;
-  int64_t doubles = SaturatingProduct(WorkGroupsOf(CeilDivide(rows, kLeastRowsOfTask), device), group_doubles);
+  const int64_t groups = WorkGroupsOf(CeilDivide(rows, kLeastRowsOfTask), device);
+  int64_t doubles = SaturatingProduct(groups, group_doubles);
   doubles = SaturatingSum(doubles, SaturatingProduct(rows, row_doubles));
   for (const Payloads& of_root : payloads)
     doubles = SaturatingSum(doubles, SaturatingProduct(CeilDivide(rows, of_root.height), of_root.width));
