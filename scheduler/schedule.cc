@@ -192,7 +192,10 @@ Result<Plan> Schedule(const Graph& graph, const std::map<std::string, Distributi
   for (Task& task : plan.tasks) task.cost_ns = EstimateNs(plan.graph, task, options.constants);
   if (options.in_panels) {
     Result<Plan> in_panels = CompleteInPanels(plan, options, options.device.has_value());
-    if (options.device && in_panels.status().code() == StatusCode::kResourceExhausted)
+    // What acts copy where the memory of the device is the host's is in no plan, and takes its room all the
+    // same.
+    const bool may_copy_in_acts = options.device && !options.device->description.is_host;
+    if (may_copy_in_acts && in_panels.status().code() == StatusCode::kResourceExhausted)
       in_panels = CompleteInPanels(plan, options, /*copies_are_tasks=*/false);
     HEDDLE_ASSIGN_OR_RETURN(plan, std::move(in_panels));
   } else {

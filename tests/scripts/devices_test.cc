@@ -309,6 +309,12 @@ TEST(DevicesTest, ExplainTellsTheMemoryOfADevice) {
   EXPECT_LT(values_of("worker 0", limited), 25.2) << limited;
   EXPECT_GT(values_of("opencl:0", limited), 0) << limited;
   EXPECT_EQ(explained({"--memory", "24M"}).find("streams"), std::string::npos);
+  // A row is no panels: the processor computes alone.
+  const Finished alone = Heddle({"explain", "--level", "memory", "--memory", "24M", "--devices", "opencl:0",
+                                 "-e", "X = rand(rows=1, cols=2000000, seed=1)\nprint(sum(exp(X)))"});
+  EXPECT_EQ(alone.code, 0) << alone.errors;
+  EXPECT_EQ(alone.output.find("opencl:0"), std::string::npos) << alone.output;
+  EXPECT_NE(alone.output.find("\npeak: 16.8 MB"), std::string::npos) << alone.output;
   const Finished ran = Heddle({"run", "--memory", "200M", "--devices", "opencl:0", "-e", script});
   EXPECT_EQ(ran.code, 0) << ran.errors;
   EXPECT_EQ(ran.output, Heddle({"run", "-e", script}).output);
