@@ -12,18 +12,14 @@ namespace heddle::ops {
 
 // The functions of OpenCL 1.2 that Heddle calls. They come from the loader of the machine's drivers,
 // libOpenCL.so.1, which is opened when somebody asks for devices: Heddle is built and runs without it.
-#define HEDDLE_OPENCL_FUNCTIONS(F)                                                                         \
-  F(clGetPlatformIDs)                                                                                      \
-  F(clGetPlatformInfo)                                                                                     \
-  F(clGetDeviceIDs)                                                                                        \
-  F(clGetDeviceInfo) F(clCreateContext) F(clCreateCommandQueue) F(clReleaseCommandQueue) F(clCreateBuffer) \
-      F(clReleaseMemObject) F(clCreateProgramWithSource) F(clBuildProgram) F(clGetProgramBuildInfo)        \
-          F(clReleaseProgram) F(clCreateKernel) F(clReleaseKernel) F(clSetKernelArg)                       \
-              F(clEnqueueNDRangeKernel) F(clEnqueueReadBuffer) F(clEnqueueWriteBuffer)                     \
-                  F(clEnqueueCopyBuffer) F(clEnqueueMarkerWithWaitList) F(clSetEventCallback)              \
-                      F(clReleaseEvent) F(clRetainEvent)                     \
-                      F(clEnqueueBarrierWithWaitList) F(clGetEventInfo) F(clFlush) F(clFinish) \
-                      F(clCreateProgramWithBinary) F(clGetProgramInfo)
+#define HEDDLE_OPENCL_FUNCTIONS(F)                                                                          \
+  F(clGetPlatformIDs) F(clGetPlatformInfo) F(clGetDeviceIDs) F(clGetDeviceInfo) F(clCreateContext)          \
+  F(clCreateCommandQueue) F(clReleaseCommandQueue) F(clCreateBuffer) F(clReleaseMemObject)                  \
+  F(clCreateProgramWithSource) F(clBuildProgram) F(clGetProgramBuildInfo) F(clReleaseProgram)               \
+  F(clCreateKernel) F(clReleaseKernel) F(clSetKernelArg) F(clEnqueueNDRangeKernel) F(clEnqueueReadBuffer)   \
+  F(clEnqueueWriteBuffer) F(clEnqueueCopyBuffer) F(clEnqueueMarkerWithWaitList) F(clSetEventCallback)       \
+  F(clReleaseEvent) F(clRetainEvent) F(clEnqueueBarrierWithWaitList) F(clGetEventInfo) F(clFlush)           \
+  F(clFinish) F(clCreateProgramWithBinary) F(clGetProgramInfo)
 
 struct OpenClLibrary {
 #define HEDDLE_MEMBER(name) decltype(&::name) name = nullptr;

@@ -28,13 +28,17 @@ Result<DeviceSet*> DevicesWith(Device device) {
   static std::mutex mutex;
   static auto* const checked = new std::map<uint32_t, Status>();
   if (const std::string* const why = refused_because; why != nullptr) return Unavailable("{}", *why);
-  if (DeviceSet* const set = in_place_of_opencl; set != nullptr) return set;
-  HEDDLE_ASSIGN_OR_RETURN(DeviceSet* const set, OpenClDevices());
+  DeviceSet* set = in_place_of_opencl;
+  const bool is_opencl = set == nullptr;
+  if (is_opencl) {
+    HEDDLE_ASSIGN_OR_RETURN(set, OpenClDevices());
+  }
   const std::vector<ComputeDevice*> devices = set->devices();
   if (devices.empty()) return Unavailable("OpenCL knows no device");
   if (device.index >= devices.size())
     return Unavailable("there is no opencl:{}, the last device is opencl:{}", device.index,
                        devices.size() - 1);
+  if (!is_opencl) return set;
   const std::lock_guard lock(mutex);
   if (const auto found = checked->find(device.index); found != checked->end())
     return found->second.ok() ? Result<DeviceSet*>(set) : found->second;

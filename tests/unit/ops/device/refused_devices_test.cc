@@ -98,6 +98,23 @@ TEST(RefusedDevicesTest, OneThatIsNotThere) {
       << set.status().message();
 }
 
+TEST(RefusedDevicesTest, OneThatIsNotThereInPlaceOfOpenCl) {
+  class OneDevice : public DeviceSet {
+   public:
+    std::vector<ComputeDevice*> devices() override { return {&device_}; }
+
+   private:
+    WrongDevice device_{/*has_doubles=*/true};
+  };
+  OneDevice set;
+  UseDevices(&set);
+  EXPECT_NE(UsableDevice({DeviceType::kOpenCl, 0}), nullptr);
+  EXPECT_EQ(UsableDevice({DeviceType::kOpenCl, 1}), nullptr);
+  EXPECT_EQ(DevicesWith({DeviceType::kOpenCl, 1}).status().message(),
+            "there is no opencl:1, the last device is opencl:0");
+  UseDevices(nullptr);
+}
+
 TEST(RefusedDevicesTest, MoreMemoryThanItHas) {
   ComputeDevice* const device = FirstDevice();
   if (device == nullptr) GTEST_SKIP() << "this machine has no OpenCL device";
