@@ -376,6 +376,13 @@ void TilePrinter::PrintCutCells(std::string_view statements) {
 }
 
 void TilePrinter::PrintDensifyColumns(int input, const Cells& to) {
+  if (InfoOfInput(input).shape.columns == 1) {  // All tiles of a row read its one cell.
+    Line(3, Each("i", "n"));
+    Line(4, fmt::format("const long e = offsets{}[row + i];", input));
+    Line(4, fmt::format("{} = e < offsets{}[row + i + 1] ? {} : 0.0;", to.At("i", "0"), input,
+                        ValueAt(input)));
+    return Line(3, kEndOfEach);
+  }
   PrintCells(program_.cut_columns, [&](CellIndex& cell) { Line(5, to.At(cell) + " = 0.0;"); });
   Barrier();
   const auto first = [&](std::string_view column) {

@@ -185,7 +185,9 @@ TEST_F(TilesOnDeviceTest, LongRows) {
       BodyBuilder body;
       const Matrix dense = Cells(shape.rows, shape.columns, 1, name == "rowMaxs", is_sparse ? 0.1 : 1);
       const NodeId x = body.Input(Value(is_sparse ? *ToSparse(dense) : dense));
-      const NodeId y = body.Input(Value(Cells(shape.rows, 1, 2)));
+      // A column of which each row has one cell for all its tiles.
+      const Matrix column = Cells(shape.rows, 1, 2);
+      const NodeId y = body.Input(Value(turn % 3 == 2 ? *ToSparse(column) : column));
       const NodeId v = body.Input(Value(Cells(1, shape.columns, 3)));
       const NodeId cells = body.Op("-", {body.Op("*", {x, y}), v});
       body.Finish({name.empty() ? cells : body.Op(root, {cells})});
