@@ -40,7 +40,7 @@ PanelEntries::PanelEntries(const Plan& plan, const std::map<std::string, std::ve
       const Register& made = plan.registers[Index(id)];
       if (made.control || !IsSparse(made.info)) continue;
       if (!node.Is("variable")) {
-        most_[Index(id)] = CountsOf(task, made.info);
+        most_[Index(id)] = CountsOf(task, made);
       } else if (const auto found = counted.find(node.Text("name")); found != counted.end()) {
         most_[Index(id)] = found->second;
       }
@@ -48,11 +48,16 @@ PanelEntries::PanelEntries(const Plan& plan, const std::map<std::string, std::ve
   }
 }
 
-std::vector<int64_t> PanelEntries::CountsOf(const Task& task, const ValueInfo& result) const {
+std::vector<int64_t> PanelEntries::CountsOf(const Task& task, const Register& made) const {
   const Node& node = plan_.graph[task.node];
+  const ValueInfo& result = made.info;
+  if (task.phase == Phase::kTransfer) {
+    const bool has_source = !task.consumed.empty() && task.consumed[0] >= 0;
+    return has_source ? most_[Index(task.consumed[0])] : std::vector<int64_t>();
+  }
   const bool is_range = ops::HasRole(node, ops::Role::kRange);
   if (task.phase != Phase::kWhole || task.row_begin != 0 || (!is_range && !IsByCells(node))) return {};
-  const bool multiplies = Multiplies(node);
+  const bool multiplies = Multiplies(node), keeps_zeros = !made.device.IsHost();
   std::vector<int64_t> counts;
   for (const RegisterId id : task.consumed) {
     if (id < 0 || !IsSparse(plan_.registers[Index(id)].info)) continue;
@@ -62,7 +67,7 @@ std::vector<int64_t> PanelEntries::CountsOf(const Task& task, const ValueInfo& r
         shape.rows == result.shape.rows && (is_range || shape.columns == result.shape.columns);
     if (most.empty() || !is_like_result) {
       // Cells that are repeated, or nobody has counted; a product is zero wherever one factor is.
-      if (!multiplies) return {};
+      if (!multiplies || keeps_zeros) return {};
       continue;
     }
     if (counts.empty()) {
@@ -71,7 +76,9 @@ std::vector<int64_t> PanelEntries::CountsOf(const Task& task, const ValueInfo& r
     }
     for (size_t level = 0; level < counts.size(); ++level)
       counts[level] =
-          multiplies ? std::min(counts[level], most[level]) : SaturatingSum(counts[level], most[level]);
+          !multiplies   ? SaturatingSum(counts[level], most[level])
+          : keeps_zeros ? std::max(counts[level], most[level])
+                        : std::min(counts[level], most[level]);
   }
   return counts;
 }
@@ -85,6 +92,16 @@ int64_t PanelEntries::MostBytes(RegisterId id, int64_t height) const {
   const int64_t cells = SaturatingProduct(height, info.shape.columns);
   return SaturatingProduct(std::min(most_[Index(id)][level], cells),
                            BytesOf(info.element_type) + kIndexBytes);
+}
+
+void CountEntriesOnDevices(Plan* plan, const std::map<std::string, std::vector<int64_t>>& counted) {
+  if (counted.empty()) return;
+  const PanelEntries entries(*plan, counted);
+  for (Register& reg : plan->registers) {
+    if (reg.control || reg.device.IsHost() || !IsSparse(reg.info)) continue;
+    const int64_t bytes = entries.MostBytes(reg.id, reg.info.shape.rows);
+    if (bytes != kUnknown) reg.bytes = SaturatingSum(reg.bytes, bytes);
+  }
 }
 
 }  // namespace heddle::scheduler

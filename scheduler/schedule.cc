@@ -13,6 +13,7 @@
 #include "scheduler/liveness.h"
 #include "scheduler/memory_of_plan.h"
 #include "scheduler/nodes_in_panels.h"
+#include "scheduler/panel_entries.h"
 #include "scheduler/panel_lists.h"
 #include "scheduler/panel_plan.h"
 #include "scheduler/passes/panel_copies.h"
@@ -189,6 +190,7 @@ Result<Plan> Schedule(const Graph& graph, const std::map<std::string, Distributi
   Plan plan = PlanBuilder(graph, placements, options.ranks, std::move(on_device)).Build();
   plan.whole = WholeAlthoughSplit(graph, placements, options.ranks);
   CountLists(&plan);
+  if (options.device) CountEntriesOnDevices(&plan, options.most_entries);
   for (Task& task : plan.tasks) task.cost_ns = EstimateNs(plan.graph, task, options.constants);
   if (options.in_panels) {
     Result<Plan> in_panels = CompleteInPanels(plan, options, options.device.has_value());

@@ -27,8 +27,8 @@ struct ScheduleOptions {
   bool leaves_panels = true;       ///< Assigned values may be panels; else they are put together at the end.
   int64_t panel_bytes = 0;         ///< Of a pass, and values of any size are in panels; 0: as memory is.
   std::set<std::string> panelled;  ///< Live-ins that are panels; there are none in a plan without panels.
-  /// Of CSR live-ins of a plan in panels, as ops::MostEntries (ops/panels/entry_counts.h) counts them; one
-  /// rank.
+  /// Of CSR live-ins of a plan in panels or with a device, as ops::MostEntries (ops/panels/entry_counts.h)
+  /// counts them; one rank.
   std::map<std::string, std::vector<int64_t>> most_entries;
   std::optional<DeviceOptions> device;  ///< Of every rank, beside the processor.
 };

@@ -304,7 +304,7 @@ Matrix Matrix::Rows(int64_t begin, int64_t end) const {
 }
 
 bool Matrix::HoldsCellsAlone() const {
-  if (!IsDense() || memory_.use_count() != 1 || memory_->IsAdopted()) return false;
+  if (!(IsDense() || IsSparse()) || memory_.use_count() != 1 || memory_->IsAdopted()) return false;
   // Counts are read without order. Taking part in the counting puts what others did with the cells before
   // what follows.
   const std::shared_ptr<Buffer> counted = memory_;
@@ -313,7 +313,7 @@ bool Matrix::HoldsCellsAlone() const {
 
 bool Matrix::GrowTo(int64_t rows, int64_t columns) {
   const int64_t bytes = CheckedProduct(CheckedProduct(rows, columns), BytesOf(element_type_));
-  if (bytes < 0 || memory_ == nullptr || !HoldsCellsAlone()) return false;
+  if (bytes < 0 || memory_ == nullptr || !IsDense() || !HoldsCellsAlone()) return false;
   const int64_t begin = static_cast<char*>(values_pointer_) - static_cast<char*>(memory_->data());
   if (bytes > memory_->bytes() - begin) return false;
   rows_ = rows;

@@ -137,15 +137,21 @@ void SetLiveIns(const Graph& graph, const VariableTable& frame, const OpenLoops&
   }
 }
 
-// Of a CSR variable that panels are to be cut from, how many entries these have at most. On several ranks
-// nobody knows it of all rows.
+// Of a CSR variable that is large for the memory of the process, or for that of its device, how many entries
+// the panels that are cut from it have at most. On several ranks nobody knows it of all rows.
 std::vector<int64_t> MostEntriesOf(const SessionOptions& session, const Variable& variable) {
   const Value& value = variable.value;
-  const bool is_large =
-      session.panel_bytes > 0 || value.bytes() >= scheduler::LeastPanelledBytes(session.memory_bytes);
+  const auto is_large_for = [&](int64_t memory_bytes) {
+    return memory_bytes > 0 &&
+           (session.panel_bytes > 0 || value.bytes() >= scheduler::LeastPanelledBytes(memory_bytes));
+  };
   if (session.ranks > 1 || variable.info.format != Format::kSparse) return {};
   if (value.IsPanels()) return ops::MostEntries(ops::EntriesOf(*value.panels()));
-  if (session.memory_bytes == 0 || !is_large || !value.IsMatrix() || !value.matrix().IsSparse()) return {};
+  if (!value.IsMatrix() || (!is_large_for(session.memory_bytes) && !is_large_for(RoomOnDevice(session))))
+    return {};
+  if (value.matrix().IsOnDevice() && value.matrix().device_cells().IsSparse())
+    return ops::MostEntries(value.matrix().device_cells());
+  if (!value.matrix().IsSparse()) return {};
   ops::EntryCounts counts(value.matrix().rows());
   counts.Add(value.matrix());
   return ops::MostEntries(counts.Finish());
@@ -339,7 +345,7 @@ Result<Plan> BlockCompiler::MakePlan(const Graph& graph, const VariableTable& fr
     HEDDLE_ASSIGN_OR_RETURN(const Graph fused, fuse());
     fusion_costed_ += compiler::CostedPlans(report);
     options.in_panels = in_panels;
-    if (in_panels) options.most_entries = MostEntriesIn(options_, fused, frame);
+    if (in_panels || options.device) options.most_entries = MostEntriesIn(options_, fused, frame);
     return scheduler::Schedule(fused, DistributionsIn(fused, frame), options);
   };
   const bool must_be_in_panels = !options.panelled.empty() || options_.panel_bytes > 0;

@@ -67,6 +67,12 @@ void AddCosts(ops::ComputeDevice& device, int32_t ranks, scheduler::DeviceOption
 
 }  // namespace
 
+int64_t RoomOnDevice(const SessionOptions& session) {
+  const std::optional<scheduler::DeviceOptions> device = scheduler::ParseDevices(session.devices);
+  const ops::ComputeDevice* const there = device ? ops::UsableDevice(device->device) : nullptr;
+  return there == nullptr ? 0 : RoomOnDevice(there->description().memory_bytes);
+}
+
 scheduler::ScheduleOptions ScheduleOptionsOf(const SessionOptions& session) {
   scheduler::ScheduleOptions options;
   options.ranks = session.ranks;

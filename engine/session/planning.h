@@ -22,6 +22,9 @@ int64_t RoomOfPanels(const SessionOptions& session, int64_t planned, int64_t wor
 /// How many bytes of the memory of a device are for values.
 int64_t RoomOnDevice(int64_t memory_bytes);
 
+/// The same of the device of a session; 0 where it has none.
+int64_t RoomOnDevice(const SessionOptions& session);
+
 /// What placement plans with in a session of these options: all but how its variables lie.
 scheduler::ScheduleOptions ScheduleOptionsOf(const SessionOptions& session);
 

@@ -48,6 +48,14 @@ std::vector<int64_t> MostEntries(std::span<const int64_t> before) {
   }
 }
 
+std::vector<int64_t> MostEntries(const DeviceCells& cells) {
+  const int64_t of_offsets = (cells.rows() + 1) * 8, of_entry = BytesOf(cells.element_type()) + 4;
+  const int64_t granules = CeilDivide(cells.rows(), Granule(cells.rows()));
+  std::vector<int64_t> most = {RoundedUp((cells.bytes() - of_offsets) / of_entry)};
+  for (int64_t run = 1; run < granules; run *= 2) most.push_back(most[0]);
+  return most;
+}
+
 int64_t BytesOfRows(const RowPanels& panels, const ValueInfo& info) {
   constexpr int64_t kEntryBytes = 12;
   if (!info.IsMatrix() || !info.IsSized()) return kUnknown;

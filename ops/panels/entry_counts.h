@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "core/programs/graph.h"
+#include "core/values/device_cells.h"
 #include "core/values/matrix.h"
 #include "core/values/row_panels.h"
 
@@ -32,6 +33,9 @@ class EntryCounts {
 /// Of such numbers, element l: the most entries of 2^l granules that begin at a multiple of 2^l; of the last
 /// one, all granules. Rounded up by at most a 32nd, so that values that differ little have the same plan.
 std::vector<int64_t> MostEntries(std::span<const int64_t> before);
+
+/// The same of CSR cells on a device, of which the host knows only how many entries all rows have.
+std::vector<int64_t> MostEntries(const DeviceCells& cells);
 
 /// Bytes of all rows of a value in memory; kUnknown where only the rows tell.
 int64_t BytesOfRows(const RowPanels& panels, const ValueInfo& info);

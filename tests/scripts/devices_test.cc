@@ -64,7 +64,7 @@ using DeviceCase = std::tuple<std::string, std::string>;
 
 // Cells, rows, reductions, stitches, loops and functions: compiling a kernel takes longer than all else.
 std::vector<std::string> Scripts() {
-  const std::set<std::string> sample = {"example_l2svm", "several_results"};
+  const std::set<std::string> sample = {"csr_unions", "example_l2svm", "several_results"};
   std::vector<std::string> paths;
   for (const std::string& path : ScriptCases())
     if (testing_support::RunsAllPlans() || sample.contains(std::filesystem::path(path).stem().string()))

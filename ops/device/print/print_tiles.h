@@ -63,8 +63,13 @@ struct PrintedTiles {
   bool sets_flags = false;      ///< Whether it may: else the flags stay 0.
 };
 
-/// How many leaves the payload of a root has for so many rows, which begin with a leaf: each chunk of a row
-/// that is longer than a column chunk is one, but for sums of columns.
+/// A power of two: in so many CSR rows longer than a column chunk, a work-group joins the leaves of a full
+/// aggregate to nodes of as many leaves each, so that the nodes of all rows are few. 1 for other roots, whose
+/// leaves are joined when all are there.
+int64_t JoinedRows(const TileProgram& program, const TileRoot& root);
+
+/// How many leaves, or nodes of JoinedRows leaves, the payload of a root has for so many rows, which begin
+/// with one: each chunk of a row that is longer than a column chunk is a leaf, but for sums of columns.
 int64_t LeavesOf(const TileProgram& program, const TileRoot& root, int64_t rows);
 
 /// kUnimplemented, with the reason, for programs with steps that no kernel is printed of: some over rows

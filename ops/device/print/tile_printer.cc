@@ -45,8 +45,6 @@ Status TilePrinter::Check() const {
 
 // Full aggregates of CSR rows longer than a column chunk: tiles are single rows.
 Status TilePrinter::CheckLongLeaves() const {
-  if (program_.chunks * program_.roles.rows > kMostLeavesOfRows)
-    return Unimplemented("on a device: so many sums of column chunks");
   for (const TileRoot& root : program_.roots)
     if (root.n <= kColumnChunk && root.kind != TileRoot::Kind::kVectors &&
         root.kind != TileRoot::Kind::kProduct)
@@ -54,21 +52,12 @@ Status TilePrinter::CheckLongLeaves() const {
   return OkStatus();
 }
 
-// Steps along the entries of the driver.
+// Rows longer than a column chunk are never written out.
 Status TilePrinter::CheckEntries() const {
-  const bool is_cut = InfoOfInput(program_.fused.driver).shape.columns > kColumnChunk;
-  // Of long rows, what goes along entries is summed up by chunks (tile_printer_long_entries.cc).
-  const auto sums = [&](const Step& step) {
-    if (step.background.kind != TileRef::Kind::kNone) return false;
-    if (step.kind == Step::Kind::kFoldRows) return FoldOf(step.aggregate) == simd::Fold::kAdd;
-    if (step.kind != Step::Kind::kRoot || step.right >= 0) return false;
-    const TileRoot& root = program_.roots[static_cast<size_t>(step.index)];
-    return (root.kind == TileRoot::Kind::kFull || root.kind == TileRoot::Kind::kColumns) &&
-           FoldOf(root.aggregate) == simd::Fold::kAdd;
-  };
+  if (InfoOfInput(program_.fused.driver).shape.columns <= kColumnChunk) return OkStatus();
   for (const Step& step : program_.steps)
-    if (is_cut && IsByEntry(step.from) && step.kind != Step::Kind::kCopy && !sums(step))
-      return Unimplemented("on a device: rows longer than a column chunk");
+    if (SpreadsRows(step) || step.kind == Step::Kind::kSpread)
+      return Unimplemented("on a device: all cells of CSR rows longer than a column chunk");
   return OkStatus();
 }
 
@@ -79,7 +68,9 @@ Status TilePrinter::CheckStep(const Step& step) const {
         return Unimplemented("on a device: rows longer than a column chunk");
       break;
     case Step::Kind::kMultiply:
-      if (step.columns <= kFewColumns && InfoOfInput(step.right).shape.rows > kColumnChunk)
+      // Of entries, lanes are joined chunk by chunk.
+      if (step.columns <= kFewColumns && InfoOfInput(step.right).shape.rows > kColumnChunk &&
+          step.index < 0 && !IsByEntry(step.from))
         return Unimplemented("on a device: rows longer than a column chunk");
       break;
     default: break;
@@ -178,6 +169,10 @@ void TilePrinter::ChooseRows() {
     if (HasOpenChains(r)) {
       chain_places_[r] = printed_.scratch_doubles;
       printed_.scratch_doubles += program_.roots[r].width;
+    } else if (JoinedRows(program_, program_.roots[r]) > 1) {
+      leaf_places_[r] = printed_.scratch_doubles;
+      printed_.scratch_doubles += program_.roots[r].width * ChunksOfRow(program_.roots[r]);
+      most_height = std::max(most_height, JoinedRows(program_, program_.roots[r]));
     }
   printed_.passes = {{.task_rows = most_height > 0 ? most_height : tile_rows_}};
 }
@@ -282,6 +277,9 @@ void TilePrinter::PrintHead() {
   for (const auto& [r, place] : chain_places_)
     text_ += fmt::format("  __global double* const chains{} = scratch + (long)get_group_id(0) * {} + {};\n",
                          r, printed_.scratch_doubles, place);
+  for (const auto& [r, place] : leaf_places_)
+    text_ += fmt::format("  __global double* const leaves{} = scratch + (long)get_group_id(0) * {} + {};\n",
+                         r, printed_.scratch_doubles, place);
 }
 
 void TilePrinter::Line(int depth, std::string_view line) {
@@ -309,15 +307,20 @@ void TilePrinter::PrintTasks() {
   PrintLoopOverTasks();
   const int64_t task_rows = printed_.passes[0].task_rows;
   Line(2, fmt::format("const long task_end = min(rows, (task + 1) * {});", task_rows));
+  for (const auto& [r, place] : leaf_places_) BeginJoinedLeaves(r);
   Line(2, fmt::format("for (long row = task * {}; row < task_end; row += {}) {{", task_rows, tile_rows_));
   Line(3, fmt::format("const int n = (int)min((long){}, task_end - row);", tile_rows_));
   for (size_t r = 0; r < program_.roots.size(); ++r)
-    Line(3, fmt::format("__global double* const sum{0} = root{0} + row / {1} * {2};", r,
-                        program_.roots[r].height, program_.roots[r].width * ChunksOfRow(program_.roots[r])));
+    Line(3, leaf_places_.contains(r)
+                ? fmt::format("__global double* const sum{0} = leaves{0};", r)
+                : fmt::format("__global double* const sum{0} = root{0} + row / {1} * {2};", r,
+                              program_.roots[r].height,
+                              program_.roots[r].width * ChunksOfRow(program_.roots[r])));
   for (size_t r = 0; r < program_.roots.size(); ++r) PrintStartOfLeaf(r);
   for (const Step& step : program_.steps) PrintStep(step);
   for (size_t r = 0; r < program_.roots.size(); ++r)
     if (program_.roots[r].kind == TileRoot::Kind::kMoments) PrintMoments(r);
+  for (const auto& [r, place] : leaf_places_) PrintJoinedLeaves(r);
   Line(2, "}");
   Line(1, "}");
   text_ += "}\n";

@@ -49,8 +49,6 @@ class TilePrinter {
   static constexpr int64_t kRowsAtOnce = 8;
   // Rows whose lanes it adds up at once.
   static constexpr int64_t kRunsAtOnce = 4;
-  // Leaves of CSR rows longer than a column chunk, of which each row has several: the host joins them.
-  static constexpr int64_t kMostLeavesOfRows = 1 << 16;
   // Columns of which a work-item that is alone has chains of floats at once.
   static constexpr int64_t kStripColumns = 64;
 
@@ -438,6 +436,9 @@ class TilePrinter {
   void BeginChunks(int64_t columns);
   void NextChunk(int input, int64_t columns);
   void EndChunks(int64_t columns);
+  // Of a full aggregate of many leaves: a work-group joins those of several rows (JoinedRows).
+  void BeginJoinedLeaves(size_t r);
+  void PrintJoinedLeaves(size_t r);
 
   // Of programs without tiles (tile_printer_direct.cc).
   bool IsDirect();
@@ -474,6 +475,7 @@ class TilePrinter {
   std::vector<int64_t> buffer_columns_;  // Of the program, and of outputs of regions that are folded.
   std::map<std::pair<const Step*, size_t>, int> folded_buffers_;
   std::map<size_t, int64_t> chain_places_;  // By root: where its open chains are in the scratch memory.
+  std::map<size_t, int64_t> leaf_places_;  // By root: where the leaves of a row are that is joined to others.
   int joined_lanes_ = 0;  // How many times lanes were joined: names of values are not used again.
   int64_t tile_rows_ = 0;
   int64_t tile_columns_ = 0;  // At most, of rows that are cut by columns.

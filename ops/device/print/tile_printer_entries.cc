@@ -136,13 +136,18 @@ void TilePrinter::PrintMultiplyEntries(const Step& step) {
                 "const int is_mine_row = is_mine, first = base / {0}, last = min((base + {1}) / {0} + 1, n);",
                 k, limits_.group_size / kLanes));
   Line(4, is_alone_ ? "double acc[8]; for (int k = 0; k < 8; ++k) acc[k] = 0.0;" : "double acc = 0.0;");
+  const int64_t columns = InfoOfInput(input).shape.columns;
+  const bool by_chunks = columns > kColumnChunk;
+  if (by_chunks) BeginChunks(columns);
   Line(4, "{");
   BeginEntries(input, i, "first", "last");
+  if (by_chunks) NextChunk(input, columns);
   const std::string mine = is_alone_ ? "is_mine" : fmt::format("is_mine && ({} & 7) == lane", column);
   Line(5, fmt::format("const double x = {} ? {} : 0.0;", mine, value));
   Line(5, fmt::format("if (x != 0.0) {0} = fma(x, {1}, {0});",
                       is_alone_ ? fmt::format("acc[{} & 7]", column) : "acc", right.Load(column, c)));
   Line(4, "} }");
+  if (by_chunks) EndChunks(columns);
   if (is_alone_) Line(4, "const double8 joined = vload8(0, acc);");
   ShareLanes("acc");
   Line(4, is_alone_ ? "{" : "if (lane == 0 && is_mine_row) {");

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <bit>
+
 #include "core/values/panels.h"
 #include "ops/device/print/tile_printer.h"
 
@@ -59,6 +61,43 @@ void TilePrinter::EndChunks(int64_t columns) {
   for (int level = 0; level < LevelsOf(columns); ++level)
     Line(4, fmt::format("if (chunk >> {0} & 1) node = left{0} + node;", level));
   Line(4, is_alone_ ? "vstore8(node, 0, acc);" : "acc = node;");
+}
+
+void TilePrinter::BeginJoinedLeaves(size_t r) {
+  const int64_t rows = JoinedRows(program_, program_.roots[r]);
+  Line(2, fmt::format("{} stack{}[{}];", is_alone_ ? "double8" : "double", r,
+                      std::bit_width(static_cast<uint64_t>(rows))));
+  Line(2, fmt::format("int depth{} = 0;", r));
+}
+
+// As PrintJoinedChunks, of the leaves of row after row: a node is complete with its last leaf, or with the
+// last one of all.
+void TilePrinter::PrintJoinedLeaves(size_t r) {
+  const TileRoot& root = program_.roots[r];
+  const simd::Fold fold = FoldOf(root.aggregate);
+  const int64_t rows = JoinedRows(program_, root), chunks = ChunksOfRow(root);
+  const auto join = [&](std::string_view condition) {
+    Line(5, fmt::format("for ({}) {{", condition));
+    Line(6, fmt::format("double{} left = stack{}[--depth{}];", is_alone_ ? "8" : "", r, r));
+    text_ += FoldStatement(6, fold, "left", "node", is_alone_);
+    Line(6, "node = left;");
+    Line(5, "}");
+  };
+  Line(3, fmt::format("for (int chunk = 0; chunk < {}; ++chunk) {{", chunks));
+  Line(4, fmt::format("const long leaf = row * {} + chunk, done = leaf % {};", chunks, rows));
+  Line(4, is_alone_ ? fmt::format("double8 node = vload8(0, &sum{}[chunk * 8]);", r)
+                    : fmt::format("double node = sum{}[chunk * 8 + item % 8];", r));
+  Line(4, fmt::format("const int is_last = done == {} || leaf + 1 == rows * {};", rows - 1, chunks));
+  Line(4, "{");
+  join("long left_of = done; left_of & 1; left_of >>= 1");
+  join(fmt::format("; is_last && depth{} > 0;", r));
+  Line(4, "}");
+  Line(4, fmt::format("if (!is_last) stack{0}[depth{0}++] = node;", r));
+  Line(4, is_alone_
+              ? fmt::format("if (is_last) vstore8(node, 0, &root{}[leaf / {} * 8]);", r, rows)
+              : fmt::format("if (is_last && item < 8) root{}[leaf / {} * 8 + item] = node;", r, rows));
+  Line(3, "}");
+  Barrier();
 }
 
 }  // namespace heddle::ops

@@ -50,10 +50,27 @@ int64_t ChunksOf(const TileProgram& program) { return CeilDivide(program.cut_col
 
 }  // namespace
 
-int64_t LeavesOf(const TileProgram& program, const TileRoot& root, int64_t rows) {
-  const int64_t leaves = CeilDivide(rows, root.height);
+namespace {
+
+// Leaves of each of its rows.
+int64_t LeavesOfRow(const TileProgram& program, const TileRoot& root) {
   const bool has_chunks = program.chunks > 1 && (root.kind == TileRoot::Kind::kFull || root.of_rows);
-  return has_chunks ? leaves * CeilDivide(root.n, kColumnChunk) : leaves;
+  return has_chunks ? CeilDivide(root.n, kColumnChunk) : 1;
+}
+
+}  // namespace
+
+int64_t JoinedRows(const TileProgram& program, const TileRoot& root) {
+  constexpr int64_t kMostNodes = 1 << 16;
+  const int64_t of_row = LeavesOfRow(program, root);
+  int64_t rows = 1;
+  if (program.cut_columns > 0 || of_row == 1) return rows;
+  while (rows < program.roles.rows && CeilDivide(program.roles.rows, rows) * of_row > kMostNodes) rows *= 2;
+  return rows;
+}
+
+int64_t LeavesOf(const TileProgram& program, const TileRoot& root, int64_t rows) {
+  return CeilDivide(CeilDivide(rows, root.height) * LeavesOfRow(program, root), JoinedRows(program, root));
 }
 
 void TilePrinter::ChooseColumns() {

@@ -255,12 +255,12 @@ class CopyInAct : public DeviceAct {
     const Result<DeviceStreams::Stream> stream = Stream();
     if (!stream.ok()) return Stay(stream.status());
     const bool is_sparse = format_ == Format::kSparse;
+    // A variable of the script lives on while its block runs. The commands of the copy hold the cells, too.
+    const bool is_held = value_.matrix().IsSparse() == is_sparse && !value_.matrix().HoldsCellsAlone();
     Result<Matrix> cells = is_sparse ? EntriesToDevice(value_.matrix(), *stream->device, *stream->queue)
                                      : ToDevice(value_.matrix(), *stream->device, *stream->queue);
     if (!cells.ok()) return WaitsForMemory(cells.status()) ? OkStatus() : Stay(cells.status());
-    // A variable of the script lives on while its block runs.
-    if (value_.matrix().IsSparse() == is_sparse && !value_.matrix().HoldsCellsAlone())
-      CellsOf(*cells).KeepOriginal(value_.matrix());
+    if (is_held) CellsOf(*cells).KeepOriginal(value_.matrix());
     there_ = Value(*std::move(cells));
     WaitThen(*stream->queue, Place::kHere);
     return OkStatus();

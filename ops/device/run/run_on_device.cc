@@ -18,6 +18,7 @@
 #include "ops/device/device_matrix.h"
 #include "ops/device/operators/kernel_scratch.h"
 #include "ops/device/print/print_tiles.h"
+#include "ops/device/run/run_counted_on_device.h"
 #include "ops/device/run/run_phases_on_device.h"
 #include "ops/device/run/step_queue.h"
 #include "ops/fused/fused.h"
@@ -109,7 +110,7 @@ Result<TileProgram> LoweredOf(const Node& node, std::span<const ValueInfo> input
       return Unimplemented("on a device: {}", node.op);
   }
   HEDDLE_ASSIGN_OR_RETURN(FusedOperator fused, BodyOf(node, inputs));
-  return Lower(std::move(fused));
+  return LowerForDevice(std::move(fused));
 }
 
 // What its program depends on.
@@ -129,9 +130,9 @@ std::string KeyOf(const Node& node, std::span<const ValueInfo> inputs) {
 // What is known of an operator without a device. All but the first are of one that is printed.
 struct KnownOperator {
   Status can_run;
-  std::vector<bool> patterned;  // As in TileProgram.
   DeviceScratch scratch;
   int driver = 0;           // The input whose rows it walks.
+  bool counts_entries = false;
   std::vector<int> spread;  // CSR inputs whose cells it reads.
 };
 
@@ -148,7 +149,7 @@ KnownOperator Examine(const Node& node, std::span<const ValueInfo> inputs) {
     return {.can_run = Unimplemented("on a device: a product whose columns are not known yet")};
   const Result<TileProgram> program = LoweredOf(node, inputs);
   if (!program.ok()) return {.can_run = program.status()};
-  KnownOperator known{.patterned = program->patterned, .driver = program->fused.driver};
+  KnownOperator known{.driver = program->fused.driver, .counts_entries = CountsEntries(*program)};
   const Result<PrintedTiles> printed = PrintTiles(*program, {});
   known.can_run = printed.status();
   if (!printed.ok()) return known;
@@ -183,17 +184,12 @@ bool StaysOnDevice(const Node& node, std::span<const ValueInfo> inputs, size_t i
   if (HasKernelsOfItsOwn(node, inputs)) return true;
   const Operator* const op = FindOperator(node.op);
   if (op == nullptr || op->row_rule == nullptr) return false;
-  const auto is_kept = [&] {
-    if (ResultsOf(node)[i].format != Format::kSparse) return true;
-    const std::vector<bool>& patterned = Known(node, inputs)->patterned;
-    return i < patterned.size() && patterned[i];
-  };
   const auto is_finished = [&] {
     return ResultsOf(node)[i].IsMatrix() && ResultsOf(node)[i].format == Format::kDense;
   };
   switch (op->row_rule(node, inputs)) {
-    case RowRule::kRowWise: return is_kept();
-    case RowRule::kMixed: return op->reduces(node, i) ? is_finished() : is_kept();
+    case RowRule::kRowWise: return true;
+    case RowRule::kMixed: return !op->reduces(node, i) || is_finished();
     case RowRule::kReduce: return is_finished();
     default: return false;
   }
@@ -219,6 +215,10 @@ DeviceOperators& DeviceOperators::Of(ComputeDevice& device) {
 
 Status DeviceOperators::CanRun(const Node& node, std::span<const ValueInfo> inputs) {
   return Known(node, inputs)->can_run;
+}
+
+bool DeviceOperators::CountsFirst(const Node& node, std::span<const ValueInfo> inputs) {
+  return !HasKernelsOfItsOwn(node, inputs) && Known(node, inputs)->counts_entries;
 }
 
 int64_t DeviceOperators::ScratchBytes(const Node& node, std::span<const ValueInfo> inputs, Phase phase,
@@ -341,7 +341,9 @@ Result<std::unique_ptr<QueuedCall>> DeviceOperators::QueueTiles(const KernelCall
     HEDDLE_ASSIGN_OR_RETURN(Matrix cell, QueueCells(*this, body, id, value_of, call.context, queue));
     there[id] = Value(std::move(cell));
   }
-  return tiles->Queue(call, queue, results, there, scalars == ScalarResults::kOnDevice);
+  const bool keeps_scalars = scalars == ScalarResults::kOnDevice;
+  if (!CountsEntries(tiles->program())) return tiles->Queue(call, queue, results, there, keeps_scalars);
+  return QueueCounted(tiles, call, queue, results, std::move(there), keeps_scalars);
 }
 
 Result<std::unique_ptr<QueuedCall>> DeviceOperators::Queue(const KernelCall& call, DeviceQueue& queue,

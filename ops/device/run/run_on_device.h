@@ -39,6 +39,11 @@ class DeviceOperators {
   /// operators.
   static Status CanRun(const Node& node, std::span<const ValueInfo> inputs);
 
+  /// Whether calls of an operator that CanRun queue commands which depend on a number that the host reads
+  /// when those before are done (QueuedCall::HasMore): how many entries a CSR result has that may have some
+  /// where the driver has none.
+  static bool CountsFirst(const Node& node, std::span<const ValueInfo> inputs);
+
   /// What a call of an operator that CanRun takes of the memory of the device at most beside what it reads
   /// and makes, in bytes: payloads of leaves, and buffers. `rows`: of the matrix whose rows it walks; -1:
   /// all.
@@ -53,10 +58,10 @@ class DeviceOperators {
   bool IsCompiled(const std::string& kernel);
 
   /// Queues what computes the call as its operator does, to the bit, or the first of it
-  /// (QueuedCall::HasMore); a program that is new is printed and compiled before. Waits for nothing. Results
-  /// that StaysOnDevice names are in the memory of the device afterwards. kUnimplemented, with the reason,
-  /// for a call that it leaves to the host; kResourceExhausted and kUnavailable as of the device; kCancelled
-  /// between the launches of a product that takes several.
+  /// (QueuedCall::HasMore; then `results` outlives the queued call); a program that is new is printed and
+  /// compiled before. Waits for nothing. Results that StaysOnDevice names are in the memory of the device
+  /// afterwards. kUnimplemented, with the reason, for a call that it leaves to the host; kResourceExhausted
+  /// and kUnavailable as of the device; kCancelled between the launches of a product that takes several.
   ///
   /// A scalar among the inputs may be on the device, as a matrix of one cell, where it counts as a cell
   /// (CanRunInPhases).

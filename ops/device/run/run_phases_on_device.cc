@@ -265,6 +265,8 @@ Status CanRunInPhases(const Graph& graph, NodeId id) {
                ? OkStatus()
                : Unimplemented("on a device: {}", node.op);
   HEDDLE_RETURN_IF_ERROR(DeviceOperators::CanRun(node, infos));
+  if (DeviceOperators::CountsFirst(node, infos))
+    return Unimplemented("on a device: {} among phases, whose entries are counted first", node.op);
   for (size_t i = 0; i < ResultsOf(node).size(); ++i) {
     const ValueInfo& result = ResultsOf(node)[i];
     if (result.IsScalar() ? !IsNumber(result) : !StaysOnDevice(node, infos, i))

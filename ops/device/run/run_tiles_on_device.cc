@@ -2,6 +2,7 @@
 #include "ops/device/run/run_tiles_on_device.h"
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 #include <cstring>
 #include <utility>
@@ -15,6 +16,7 @@
 #include "ops/device/operators/find_infinite.h"
 #include "ops/device/operators/join_leaves.h"
 #include "ops/device/operators/spread_entries.h"
+#include "ops/device/run/run_counted_on_device.h"
 #include "ops/device/run/step_queue.h"
 #include "ops/device/run/task_launches.h"
 #include "ops/fused/run/body_rows.h"
@@ -102,12 +104,21 @@ DeviceScratch DeviceScratch::Of(const TileProgram& program, const PrintedTiles& 
   const int64_t doubles = SaturatingProduct(printed.buffer_columns, kRowsOfTile);
   if (doubles > (kLeastLocalBytes - kGroupSize * 8) / 8) scratch.group_doubles = doubles;
   for (const TileRoot& root : program.roots) {
-    const int64_t payloads = LeavesOf(program, root, root.height);
-    scratch.payloads.push_back({root.height, SaturatingProduct(payloads, root.width)});
+    const int64_t joined = JoinedRows(program, root), height = SaturatingProduct(root.height, joined);
+    scratch.payloads.push_back({height, SaturatingProduct(LeavesOf(program, root, height), root.width)});
+    if (joined > 1)  // The leaves of a row.
+      scratch.group_doubles =
+          SaturatingSum(scratch.group_doubles, SaturatingProduct(program.chunks, root.width));
     // Chains that go on from tile to tile.
     if (AddsSingles(program, root)) scratch.group_doubles = SaturatingSum(scratch.group_doubles, root.width);
   }
   scratch.row_doubles = SaturatingProduct(program.saved_arrays, program.cut_columns);
+  // Offsets of all entries, and cells of which those that are not 0 become entries.
+  if (!program.united.empty()) ++scratch.row_doubles;
+  for (size_t r = 0; r < program.fused.roots.size(); ++r)
+    if (IsMadeDense(program, r))
+      scratch.row_doubles =
+          SaturatingSum(scratch.row_doubles, program.fused.body[program.fused.roots[r]].info.shape.columns);
   return scratch;
 }
 
@@ -391,9 +402,14 @@ Status DeviceTiles::QueueRoot(const KernelCall& call, DeviceCommands& commands, 
                        MayNeedWideSums(program, root) ? flags : nullptr);
   }
   readings->memory.push_back(payloads);
-  const int64_t first_leaf = call.phase == Phase::kPartial ? LeavesOf(program, root, call.row_begin) : 0;
+  const int64_t joined_rows = JoinedRows(program, root);
+  const bool is_part = call.phase == Phase::kPartial;
+  if (is_part && (call.row_begin % joined_rows != 0 ||
+                  (call.row_end % joined_rows != 0 && call.row_end != call.total_rows)))
+    return Unimplemented("on a device: rows that end within a node of their tree");
+  const int64_t first_leaf = is_part ? LeavesOf(program, root, call.row_begin) : 0;
   std::vector<TreeNode> nodes;
-  if (call.phase == Phase::kPartial)
+  if (is_part)
     nodes = CoveringNodes(first_leaf, first_leaf + leaves);
   else if (leaves > 0)
     nodes = {{.index = 0, .level = CommonLevel(0, leaves - 1)}};
@@ -404,7 +420,7 @@ Status DeviceTiles::QueueRoot(const KernelCall& call, DeviceCommands& commands, 
         JoinLeaves(commands, joined, begin, std::min(leaves, begin + (int64_t{1} << nodes[i].level))));
     double* const row = list->mutable_data() + static_cast<int64_t>(i) * list->columns();
     row[0] = static_cast<double>(nodes[i].index);
-    row[1] = nodes[i].level;
+    row[1] = nodes[i].level + std::countr_zero(static_cast<uint64_t>(joined_rows));
     HEDDLE_RETURN_IF_ERROR(
         commands.queue().Read(*payloads, begin * root.width * 8, root.width * 8, row + 2));
   }

@@ -64,6 +64,8 @@ class DeviceTiles : public std::enable_shared_from_this<DeviceTiles> {
                                             const std::map<NodeId, Value>& scalars,
                                             bool keeps_scalars) const;
   const Graph& body() const { return program_->fused.body; }
+  const TileProgram& program() const { return *program_; }
+  ComputeDevice& device() const { return device_; }
 
   const PrintedTiles& printed() const { return printed_; }
 

@@ -19,15 +19,23 @@ namespace {
 
 class Lowering : private RegionMaker {
  public:
-  Lowering(FusedOperator fused, const Processor& processor, LongRowFolds long_rows)
-      : RegionMaker(std::move(fused), processor), long_rows_(long_rows) {}
+  // What a program may have that only devices run.
+  struct OfDevice {
+    bool has_long_products = false, unites_entries = false;
+  };
+  Lowering(FusedOperator fused, const Processor& processor, LongRowFolds long_rows, OfDevice of_device)
+      : RegionMaker(std::move(fused), processor), long_rows_(long_rows), of_device_(of_device) {}
 
   Result<TileProgram> Run() {
-    HEDDLE_ASSIGN_OR_RETURN(program_.roles, FindRoles(program_.fused, long_rows_));
+    HEDDLE_ASSIGN_OR_RETURN(program_.roles,
+                            FindRoles(program_.fused, long_rows_, of_device_.has_long_products));
     if (FoldsLongRows(*this)) HEDDLE_RETURN_IF_ERROR(Take(DivideIntoPhases(*this)));
     program_.single = IsSingle(Driver());
     HEDDLE_RETURN_IF_ERROR(MakeRoots(*this, &program_));
+    if (of_device_.unites_entries) UniteEntries();
     program_.by_pattern = CanWalkEntries(*this);
+    if (of_device_.unites_entries && !program_.by_pattern)
+      return Unimplemented("CSR values with entries where no input has any");
     if (std::optional<BodyWithBackgrounds> made = FindBackgrounds(*this))
       Take(*std::move(made));
     else if (!program_.by_pattern && LosesSparsity(*this))
@@ -57,6 +65,12 @@ class Lowering : private RegionMaker {
   }
 
  private:
+  void UniteEntries() {
+    for (NodeId id = 0; id < body().size(); ++id)
+      if (IsCsrInput(id) && HasDriversShape(id) && id != Driver())
+        program_.united.push_back(InputPosition(node(id)));
+  }
+
   void SetStages() {
     stage_ = phases_.empty() ? FindStages(*this) : phases_;
     HastenBackgrounds(&stage_);
@@ -190,22 +204,35 @@ class Lowering : private RegionMaker {
   }
 
   const LongRowFolds long_rows_;
+  const OfDevice of_device_;
   int last_stage_ = 0;
   size_t steps_of_stages_ = 0;  // Steps of the stages that have ended.
   std::vector<int64_t> widths_;
 };
 
-}  // namespace
-
-Result<TileProgram> Lower(FusedOperator fused, const Processor& processor) {
+Result<TileProgram> LowerWith(FusedOperator fused, const Processor& processor, Lowering::OfDevice of_device) {
   // Along entries a row is whole, however long it is.
   const NodeId driver = DriverOf(fused);
   if (driver != kNoNode && fused.body[driver].info.format == Format::kSparse &&
       fused.body[driver].info.shape.columns > kColumnChunk) {
-    Result<TileProgram> program = Lowering(fused, processor, LongRowFolds::kWhole).Run();
+    Result<TileProgram> program = Lowering(fused, processor, LongRowFolds::kWhole, of_device).Run();
     if (program.ok()) return program;
   }
-  return Lowering(std::move(fused), processor, LongRowFolds::kInChunks).Run();
+  return Lowering(std::move(fused), processor, LongRowFolds::kInChunks, of_device).Run();
+}
+
+}  // namespace
+
+Result<TileProgram> Lower(FusedOperator fused, const Processor& processor) {
+  return LowerWith(std::move(fused), processor, {});
+}
+
+Result<TileProgram> LowerForDevice(FusedOperator fused) {
+  Result<TileProgram> program = LowerWith(fused, {}, {.has_long_products = true});
+  if (program.ok()) return program;
+  Result<TileProgram> united =
+      Lowering(std::move(fused), {}, LongRowFolds::kWhole, {.unites_entries = true}).Run();
+  return united.ok() && !united->united.empty() ? united : program;
 }
 
 }  // namespace heddle::ops

@@ -19,8 +19,8 @@ constexpr int64_t kMostPayload = 1 << 18;
 
 class RoleFinder {
  public:
-  RoleFinder(const FusedOperator& fused, LongRowFolds long_rows)
-      : fused_(fused), body_(fused.body), long_rows_(long_rows) {
+  RoleFinder(const FusedOperator& fused, LongRowFolds long_rows, bool has_long_products)
+      : fused_(fused), body_(fused.body), long_rows_(long_rows), has_long_products_(has_long_products) {
     roles_.nodes.assign(body_.nodes.size(), BodyRole::kUnused);
   }
 
@@ -126,9 +126,11 @@ class RoleFinder {
   Status DemandInputsOfRows(const Node& node) {
     const auto input = [&](size_t i) { return node.inputs[i]; };
     if (HasRole(node, Role::kProduct)) {
-      if (body_[input(0)].info.shape.columns > kColumnChunk && IsNarrow(node.info.shape.columns))
+      const ValueInfo& left = body_[input(0)].info;
+      const bool is_taken = has_long_products_ && left.format == Format::kSparse;
+      if (left.shape.columns > kColumnChunk && IsNarrow(node.info.shape.columns) && !is_taken)
         return Unimplemented("a narrow product of rows longer than a column chunk");
-      if (SplitsInner(roles_.rows, body_[input(0)].info.shape.columns, node.info.shape.columns))
+      if (SplitsInner(roles_.rows, left.shape.columns, node.info.shape.columns))
         return Unimplemented("a product with a split inner dimension");
       if (node.info.format == Format::kSparse) return Unimplemented("a product with a CSR result");
       HEDDLE_RETURN_IF_ERROR(Demand(input(0), BodyRole::kRows));
@@ -191,6 +193,7 @@ class RoleFinder {
   const FusedOperator& fused_;
   const Graph& body_;
   const LongRowFolds long_rows_;
+  const bool has_long_products_;
   BodyRoles roles_;
 };
 
@@ -203,8 +206,8 @@ NodeId DriverOf(const FusedOperator& fused) {
   return kNoNode;
 }
 
-Result<BodyRoles> FindRoles(const FusedOperator& fused, LongRowFolds long_rows) {
-  return RoleFinder(fused, long_rows).Find();
+Result<BodyRoles> FindRoles(const FusedOperator& fused, LongRowFolds long_rows, bool has_long_products) {
+  return RoleFinder(fused, long_rows, has_long_products).Find();
 }
 
 }  // namespace heddle::ops

@@ -39,6 +39,8 @@ NodeId DriverOf(const FusedOperator& fused);
 
 /// Follows the roots down. kUnimplemented, with the reason, for a body that cannot be run by tiles: then its
 /// operators must run one by one.
-Result<BodyRoles> FindRoles(const FusedOperator& fused, LongRowFolds long_rows);
+/// `has_long_products`: whether tiles multiply CSR rows longer than a column chunk by up to eight columns.
+Result<BodyRoles> FindRoles(const FusedOperator& fused, LongRowFolds long_rows,
+                            bool has_long_products = false);
 
 }  // namespace heddle::ops

@@ -42,6 +42,11 @@ class BodyView {
   }
   bool IsInput(NodeId id) const { return node(id).Is("variable"); }
   bool IsCsrInput(NodeId id) const { return IsInput(id) && node(id).info.format == Format::kSparse; }
+  /// Whether the driver has all entries of the CSR input (TileProgram::united).
+  bool IsUnited(NodeId id) const {
+    const std::vector<int>& united = program_.united;
+    return IsCsrInput(id) && std::find(united.begin(), united.end(), InputPosition(node(id))) != united.end();
+  }
   bool IsSingle(NodeId id) const {
     return node(id).info.IsMatrix() && node(id).info.element_type == ElementType::kFloat32;
   }

@@ -182,6 +182,9 @@ struct TileProgram {
   bool single = false;      ///< Matrices hold floats (docs/numerics.md, section 9).
   bool by_pattern = false;  ///< Cells are those at the entries of the CSR driver.
   int patterns = 0;         ///< kPattern buffers.
+  /// By pattern: positions of the other CSR inputs whose entries the driver of a call has, too, as zeros
+  /// where it has none of its own (LowerForDevice).
+  std::vector<int> united;
   /// By pattern, and some values have a background that is not 0 (lower/row_background.h).
   bool has_background = false;
   std::vector<bool> patterned;  ///< By result: it has the driver's pattern; empty if none has.
@@ -223,5 +226,10 @@ inline bool HasWideProduct(const TileProgram& program) {
 
 /// kUnimplemented, with the reason, for a body that cannot be lowered.
 Result<TileProgram> Lower(FusedOperator fused, const Processor& processor = {});
+
+/// The same for a device. It takes more: cells where some of several CSR inputs have entries (X + Y), all of
+/// which the driver of a call is given (TileProgram::united); and products of CSR rows longer than a column
+/// chunk with up to eight columns.
+Result<TileProgram> LowerForDevice(FusedOperator fused);
 
 }  // namespace heddle::ops

@@ -56,7 +56,8 @@ bool CanWalkEntries(const BodyView& view) {
     computes |= view.IsCellwise(id) || sampled;
     if (!view.IsInput(id) && !view.IsCellwise(id) && !sampled) return false;
     vanishes[BodyView::Index(id)] =
-        id == view.Driver() || sampled || (view.IsCellwise(id) && VanishesWhere(view, id, vanishes));
+        id == view.Driver() || view.IsUnited(id) || sampled ||
+        (view.IsCellwise(id) && VanishesWhere(view, id, vanishes));
   }
   for (NodeId id = 0; id < view.body().size(); ++id) {
     if (!view.HasDriversShape(id)) continue;

@@ -28,6 +28,18 @@ TEST(GrowTest, WhatOthersHoldDoesNotGrow) {
   EXPECT_FALSE(Matrix().GrowTo(1, 1));
 }
 
+// Entries are held as dense cells are, and do not grow.
+TEST(GrowTest, EntriesAreHeldAlone) {
+  Matrix matrix = *Matrix::Sparse(3, 3, 4);
+  EXPECT_TRUE(matrix.HoldsCellsAlone());
+  {
+    const Matrix rows = matrix.Rows(1, 2);
+    EXPECT_FALSE(matrix.HoldsCellsAlone());
+  }
+  EXPECT_TRUE(matrix.HoldsCellsAlone());
+  EXPECT_FALSE(matrix.GrowTo(4, 3));
+}
+
 TEST(GrowTest, ARowPanelHasTheRoomBehindItsRows) {
   Matrix matrix = *Matrix::DenseWithRoom(4, 2, 2);
   Matrix panel = matrix.Rows(1, 3);

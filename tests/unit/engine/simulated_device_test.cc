@@ -54,12 +54,14 @@ for (i in 1:3) {
   Y = round(X * 3) * abs(X)
   s = s + sum(Y) + sum(rowSums(Y * X))
   G = G * 0.9
+  X = X + Y * 0.01 - max(X, G[1, 1] * Y)
 }
 print(toString(w, decimal=17))
 print(toString(p, decimal=17))
 print(s)
 print(sum(G))
 print(sum(Y != 0))
+print(sum(X) + sum(X > Y))
 )";
 
 class ScriptsOnSimulatedDeviceTest : public testing::Test {

@@ -265,6 +265,38 @@ TEST(DevicePlanTest, MemoryOfADeviceOfTheHostCountsBesideOpenSizes) {
   EXPECT_GT(MostPoolBytes(*other)[0], other->pool_bytes[0]);
 }
 
+// Entries of CSR matrices count as far as somebody has counted those of variables: of cells that are computed
+// one by one, and of copies. A product keeps all that one of its factors has.
+TEST(DevicePlanTest, EntriesOfCsrMatricesCount) {
+  GraphUnderTest g;
+  const ValueInfo info = ValueInfo::OfMatrix({100'000, 20}, Format::kSparse);
+  const NodeId x = g.Variable("X", info), y = g.Variable("Y", info), z = g.Variable("Z", info);
+  const NodeId product = g.Op("*", {x, y}, info);
+  g.Assign("S", g.Op("+", {product, x}, info));
+  g.Assign("T", g.Op("abs", {z}, info));
+  const Result<Plan> plain = PlanOf(
+      g, {{"X", Distribution::One()}, {"Y", Distribution::One()}, {"Z", Distribution::One()}}, {.ranks = 1});
+  ASSERT_TRUE(plain.ok()) << plain.status().ToString();
+  ScheduleOptions options{.ranks = 1, .most_entries = {{"X", std::vector<int64_t>(7, 1000)},
+                                                       {"Y", std::vector<int64_t>(7, 3000)}}};
+  const Result<Plan> plan = PlanOf(
+      g, {{"X", Distribution::One()}, {"Y", Distribution::One()}, {"Z", Distribution::One()}}, options);
+  ASSERT_TRUE(plan.ok()) << plan.status().ToString();
+  constexpr int64_t kEntryBytes = 12, kOffsetBytes = 800'008;
+  std::multiset<int64_t> entries;
+  for (const Register& reg : plan->registers) {
+    if (reg.control || reg.info.format != Format::kSparse) continue;
+    if (reg.device.IsHost()) {
+      EXPECT_EQ(reg.bytes, kOffsetBytes);
+    } else {
+      entries.insert((reg.bytes - kOffsetBytes) / kEntryBytes);
+    }
+  }
+  // Z and abs(Z), the copies of X and Y, their product, and the sum.
+  EXPECT_EQ(entries, (std::multiset<int64_t>{0, 0, 1000, 3000, 3000, 4000}));
+  EXPECT_GE(PeakOnDevice(*plan, kGpu), PeakOnDevice(*plain, kGpu) + 7000 * kEntryBytes);
+}
+
 // Rows go there a panel at a time: X for two operators, what they make back, and nothing of what is between.
 TEST(DevicePlanTest, WhatTheDeviceHasNoRoomForGoesThroughItInPanels) {
   ScheduleOptions options{.ranks = 1};
