@@ -210,7 +210,12 @@ std::function<void()> SimulatedDevice::Do(Queue& queue) {
   executed_[queue.id()] = command.number;
   changed_.notify_all();
   // Who is told knows all that was before.
-  if (command.kind == Command::Kind::kTell) Join(&known_, command.knows);
+  if (command.kind == Command::Kind::kTell) {
+    Join(&known_, command.knows);
+    if (std::exchange(queue.has_read, false)) ++answers_;
+  } else if (command.kind == Command::Kind::kRead) {
+    queue.has_read = true;
+  }
   // What the command has kept is given back by the caller, too.
   return [command = std::make_shared<Command>(std::move(command)), status = queue.failed] {
     if (command->done) command->done(status);

@@ -78,6 +78,8 @@ class SimulatedDevice : public ops::ComputeDevice, public ops::DeviceSet {
   int64_t writes() const { return writes_; }                ///< Commands of that kind that were done.
   int64_t reads() const { return reads_; }                  ///< The same.
   int64_t launches() const { return launches_; }            ///< The same.
+  /// How many times the host was told (WhenDone) that reads of a queue are done: round trips.
+  int64_t answers() const { return answers_; }
   int64_t bytes_written() const { return bytes_written_; }  ///< By writes.
   int64_t waits() const { return waits_; }                  ///< WaitFor with a mark, all queues together.
   /// Whether a command did not know what the wait that was left out would have told it.
@@ -134,6 +136,7 @@ class SimulatedDevice : public ops::ComputeDevice, public ops::DeviceSet {
   std::map<int, std::vector<Access>> accesses_;  ///< By memory: those that the host does not know done.
   std::vector<std::string> faults_;
   std::atomic<int64_t> writes_ = 0, bytes_written_ = 0, reads_ = 0, launches_ = 0, waits_ = 0, blocked_ = 0;
+  std::atomic<int64_t> answers_ = 0;
   std::atomic<bool> has_missed_wait_ = false;
 };
 

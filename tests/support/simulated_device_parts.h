@@ -207,6 +207,7 @@ class SimulatedDevice::Queue : public ops::DeviceQueue {
   // Under the lock of the device.
   std::deque<Command> commands;
   int64_t queued = 0;
+  bool has_read = false;  // Since the host was told last.
   int64_t last_due_ns = 0;
   Knowledge last_knows;
   Knowledge unheard;  // What the next command does not wait for (SimulatedDeviceOptions::unheard_wait).

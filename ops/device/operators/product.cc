@@ -41,8 +41,7 @@ class ProductSteps : public DeviceSteps {
       : DeviceSteps(commands),
         product_(product),
         limits_(limits),
-        tile_(limits.is_in_local_memory ? kTileInLocalMemory
-                                        : TileOfVectors(product.type == ElementType::kFloat32)),
+        tile_(limits.is_in_local_memory ? kTileInLocalMemory : kTileOfVectors),
         source_(OverCells(product.type,
                           std::string(kTreeOfLeaves) + std::string(limits.is_in_local_memory
                                                                        ? kProductInLocalMemory

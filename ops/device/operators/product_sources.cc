@@ -138,129 +138,138 @@ void heddle_product(const long m, const long n, const long terms, const long hei
 )";
 
 const std::string_view kProductOfVectors = R"(
-#define TILE_ROWS 64
-#define DOWN 8
+#define TILE_ROWS 120
+#define TILE_COLUMNS 64
+#define STEP 128
 #if SINGLE
 #define LANES 16
 #define VECTORS 2
+#define DOWN 8
 #define BLOCK 64
 #define LOAD vload16
 #define STORE vstore16
+#define STARTS(place) (VECTOR)(0.0f)
+#define ENDS(chain, place) vstore16(vload16(0, place) + convert_double16(chain), 0, place)
 typedef float16 VECTOR;
 #else
 #define LANES 8
-#define VECTORS 3
-#define BLOCK 256
+#define VECTORS 4
+#define DOWN 6
+#define BLOCK STEP
 #define LOAD vload8
 #define STORE vstore8
+#define STARTS(place) vload8(0, place)
+#define ENDS(chain, place) vstore8(chain, 0, place)
 typedef double8 VECTOR;
 #endif
 #define STRIP (LANES * VECTORS)
-#define STEP 256
 
 #define EACH_CELL(statement)        \
   for (int i = 0; i < rows; ++i)    \
     for (int j = 0; j < width; ++j) \
       statement
-#define CELL_OF_NODE(level) nodes[OF_NODE(level, row + i, column + j)]
-#define JOIN(level) EACH_CELL(held[i * STRIP + j] = CELL_OF_NODE(level) + held[i * STRIP + j];)
-#define KEEP(level) EACH_CELL(CELL_OF_NODE(level) = held[i * STRIP + j];)
+#define HELD held[i * TILE_COLUMNS + j]
+#define CELL_OF(array) array[(run_of_all * m + first_row + i) * n + column + j]
+#define CELL_OF_NODE(level) nodes[OF_NODE(level, first_row + i, column + j)]
+#define JOIN(level) EACH_CELL(HELD = CELL_OF_NODE(level) + HELD;)
+#define KEEP(level) EACH_CELL(CELL_OF_NODE(level) = HELD;)
 
 __kernel __attribute__((reqd_work_group_size(1, 1, 1)))
 void heddle_product(const long m, const long n, const long terms, const long height, const long run,
                     const long first_tile, const long is_symmetric, const long begin, const long end,
-                    __global const CELL* a, const long first_a, const long a_row, const long a_column,
-                    __global const CELL* b, const long first_b, const long b_row, __global double* sums,
-                    __global double* nodes, const long levels, __global CELL* out, const long is_last) {
-  const long strips = (n + STRIP - 1) / STRIP, tiles_of_leaf = (m + TILE_ROWS - 1) / TILE_ROWS * strips;
+                    __global const CELL* restrict a, const long first_a, const long a_row,
+                    const long a_column, __global const CELL* restrict b, const long first_b,
+                    const long b_row, __global double* sums, __global double* nodes, const long levels,
+                    __global CELL* out, const long is_last) {
+  const long tiles_across = (n + TILE_COLUMNS - 1) / TILE_COLUMNS;
+  const long tiles_of_leaf = (m + TILE_ROWS - 1) / TILE_ROWS * tiles_across;
   const long tile = first_tile + (long)get_group_id(0), run_of_all = tile / tiles_of_leaf;
   const long place = tile - run_of_all * tiles_of_leaf;
-  const long first_row = place / strips * TILE_ROWS, column = place % strips * STRIP;
-  if (is_symmetric != 0 && column + STRIP <= first_row) return;
+  const long first_row = place / tiles_across * TILE_ROWS, column = place % tiles_across * TILE_COLUMNS;
+  if (is_symmetric != 0 && column + TILE_COLUMNS <= first_row) return;
   const long first_leaf = run_of_all * run, end_leaf = min(first_leaf + run, LEAVES);
-  const long end_row = min(m, first_row + TILE_ROWS);
-  const int width = (int)min((long)STRIP, n - column);
-  CELL packed[STEP * STRIP];
+  const int rows = (int)min((long)TILE_ROWS, m - first_row);
+  const int width = (int)min((long)TILE_COLUMNS, n - column);
+  // Blocks of DOWN rows, whose terms follow each other either in a row or across the rows of the block, as in
+  // `a`; and strips of columns. Rows and columns that are missing are zeros.
+  CELL left[TILE_ROWS * STEP], right[TILE_COLUMNS * STEP];
+  double held[TILE_ROWS * TILE_COLUMNS];
+  if (rows < TILE_ROWS)
+    for (int c = 0; c < TILE_ROWS * STEP; ++c) left[c] = (CELL)0;
+  if (width < TILE_COLUMNS)
+    for (int c = 0; c < TILE_COLUMNS * STEP; ++c) right[c] = (CELL)0;
+  const int is_across = a_column != 1, by_row = is_across ? 1 : STEP, by_term = is_across ? DOWN : 1;
+  const int whole_rows = rows / DOWN * DOWN;
   for (long leaf = first_leaf; leaf < end_leaf; ++leaf) {
     const long from = leaf * height + begin;
     const long to = min(min(terms, (leaf + 1) * height), leaf * height + end);
-    // Once where there are no terms.
-    for (long step = from; step == from || step < to; step += STEP) {
-      const int count = (int)max((long)0, min((long)STEP, to - step));
-      const int is_end = step + STEP >= to;
-      __global const CELL* right = b + first_b + step * b_row + column;
-      if (width == STRIP) {
-        for (int k = 0; k < count; ++k)
-          for (int v = 0; v < VECTORS; ++v)
-            STORE(LOAD(0, right + k * b_row + v * LANES), 0, packed + k * STRIP + v * LANES);
-      } else {
-        for (int k = 0; k < count; ++k)
-          for (int j = 0; j < STRIP; ++j) packed[k * STRIP + j] = j < width ? right[k * b_row + j] : (CELL)0;
-      }
-      for (long row = first_row; row < end_row; row += DOWN) {
-        const int rows = (int)min((long)DOWN, end_row - row);
-        __global const CELL* left[DOWN];
+    for (int c = 0; c < TILE_ROWS * TILE_COLUMNS; ++c) held[c] = 0.0;
+    if (begin > 0) EACH_CELL(HELD = CELL_OF(sums);)
+    for (long step = from; step < to; step += STEP) {
+      const int count = (int)min((long)STEP, to - step);
+      __global const CELL* x = a + first_a + first_row * a_row + step * a_column;
+      if (is_across) {
+        for (int k = 0; k < count; ++k) {
+          for (int row = 0; row < whole_rows; row += DOWN)
 #pragma unroll
-        for (int i = 0; i < DOWN; ++i)
-          left[i] = a + first_a + min(row + i, m - 1) * a_row + step * a_column;
-        double held[DOWN * STRIP];
-        for (int i = 0; i < DOWN; ++i)
-          for (int j = 0; j < STRIP; ++j) {
-            held[i * STRIP + j] = 0.0;
-            if ((begin > 0 || step > from) && i < rows && j < width)
-              held[i * STRIP + j] = sums[(run_of_all * m + row + i) * n + column + j];
-          }
-        for (int block = 0; block < count; block += BLOCK) {
-          VECTOR chain[DOWN][VECTORS];
-#pragma unroll
-          for (int i = 0; i < DOWN; ++i)
-#pragma unroll
-            for (int v = 0; v < VECTORS; ++v) {
-#if SINGLE
-              chain[i][v] = (VECTOR)(0.0f);
-#else
-              chain[i][v] = LOAD(0, held + i * STRIP + v * LANES);
-#endif
-            }
-          const int end_block = min(count, block + BLOCK);
-          for (int k = block; k < end_block; ++k) {
-            VECTOR y[VECTORS];
-#pragma unroll
-            for (int v = 0; v < VECTORS; ++v) y[v] = LOAD(0, packed + k * STRIP + v * LANES);
-#pragma unroll
-            for (int i = 0; i < DOWN; ++i) {
-              const VECTOR x = (VECTOR)(left[i][k * a_column]);
-#pragma unroll
-              for (int v = 0; v < VECTORS; ++v) chain[i][v] = fma(x, y[v], chain[i][v]);
-            }
-          }
-#if SINGLE
-          float cells[DOWN * STRIP];
-#pragma unroll
-          for (int i = 0; i < DOWN; ++i)
-#pragma unroll
-            for (int v = 0; v < VECTORS; ++v) STORE(chain[i][v], 0, cells + i * STRIP + v * LANES);
-          for (int c = 0; c < DOWN * STRIP; ++c) held[c] = held[c] + (double)cells[c];
-#else
-#pragma unroll
-          for (int i = 0; i < DOWN; ++i)
-#pragma unroll
-            for (int v = 0; v < VECTORS; ++v) STORE(chain[i][v], 0, held + i * STRIP + v * LANES);
-#endif
+            for (int i = 0; i < DOWN; ++i)
+              left[row * STEP + k * DOWN + i] = x[(row + i) * a_row + k * a_column];
+          for (int i = 0; i < rows - whole_rows; ++i)
+            left[whole_rows * STEP + k * DOWN + i] = x[(whole_rows + i) * a_row + k * a_column];
         }
-        if (is_end && run > 1) TREE
-        if (is_end && leaf + 1 < end_leaf) continue;
+      } else {
         for (int i = 0; i < rows; ++i)
-          for (int j = 0; j < width; ++j) {
-            const long cell = (run_of_all * m + row + i) * n + column + j;
-            if (is_end && is_last != 0) {
-              out[cell] = ROUNDED(held[i * STRIP + j] + 0.0);
-            } else {
-              sums[cell] = held[i * STRIP + j];
-            }
-          }
+          for (int k = 0; k < count; ++k) left[i * STEP + k] = x[i * a_row + k];
       }
+      __global const CELL* y = b + first_b + step * b_row + column;
+      for (int strip = 0; strip < width; strip += STRIP)
+        for (int k = 0; k < count; ++k) {
+          CELL* const row = right + strip * STEP + k * STRIP;
+          if (width - strip >= STRIP) {
+#pragma unroll
+            for (int v = 0; v < VECTORS; ++v)
+              STORE(LOAD(0, y + k * b_row + strip + v * LANES), 0, row + v * LANES);
+          } else {
+            for (int j = 0; j < width - strip; ++j) row[j] = y[k * b_row + strip + j];
+          }
+        }
+      for (int strip = 0; strip < width; strip += STRIP)
+        for (int row = 0; row < rows; row += DOWN) {
+          if (is_symmetric != 0 && column + strip + STRIP <= first_row + row) continue;
+          const CELL* const xs = left + row * STEP;
+          const CELL* const ys = right + strip * STEP;
+          double* const sum = held + row * TILE_COLUMNS + strip;
+          for (int block = 0; block < count; block += BLOCK) {
+            VECTOR chain[DOWN][VECTORS];
+#pragma unroll
+            for (int i = 0; i < DOWN; ++i)
+#pragma unroll
+              for (int v = 0; v < VECTORS; ++v) chain[i][v] = STARTS(sum + i * TILE_COLUMNS + v * LANES);
+            const int end_block = min(count, block + BLOCK);
+            for (int k = block; k < end_block; ++k) {
+              VECTOR terms_of_columns[VECTORS];
+#pragma unroll
+              for (int v = 0; v < VECTORS; ++v) terms_of_columns[v] = LOAD(0, ys + k * STRIP + v * LANES);
+#pragma unroll
+              for (int i = 0; i < DOWN; ++i) {
+                const VECTOR term = (VECTOR)(xs[i * by_row + k * by_term]);
+#pragma unroll
+                for (int v = 0; v < VECTORS; ++v) chain[i][v] = fma(term, terms_of_columns[v], chain[i][v]);
+              }
+            }
+#pragma unroll
+            for (int i = 0; i < DOWN; ++i)
+#pragma unroll
+              for (int v = 0; v < VECTORS; ++v) ENDS(chain[i][v], sum + i * TILE_COLUMNS + v * LANES);
+          }
+        }
     }
+    if (run > 1) TREE
+  }
+  if (is_last != 0) {
+    EACH_CELL(CELL_OF(out) = ROUNDED(HELD + 0.0);)
+  } else {
+    EACH_CELL(CELL_OF(sums) = HELD;)
   }
 }
 )";

@@ -35,10 +35,11 @@ extern const std::string_view kTreeOfLeaves;
 extern const std::string_view kProductInLocalMemory;
 inline constexpr ProductTile kTileInLocalMemory = {128, 64, 256, (129 + 64) * 16 * 8};
 
-/// The same by one work-item for 64 rows, that has 8 rows of vectors in registers at a time, and the columns
-/// of B packed beside it: for processors.
+/// The same by one work-item, for processors. It packs 128 terms of 120 rows of A and of 64 columns of B, so
+/// that each cell of them comes from memory once for a tile, and has some rows of vectors in registers at a
+/// time.
 extern const std::string_view kProductOfVectors;
-constexpr ProductTile TileOfVectors(bool is_single) { return {64, is_single ? 32 : 24, 1, 0}; }
+inline constexpr ProductTile kTileOfVectors = {120, 64, 1, 0};
 
 /// Of payloads of nodes: heddle_add(cells, a, b) adds b to a; heddle_pack(n, root, packed) makes the cells of
 /// PackTriangles of an n x n one.

@@ -255,8 +255,8 @@ void TilePrinter::PrintHead() {
   printed_.patterns = program_.patterns;
   for (const int input : printed_.checked)
     parameters.push_back(fmt::format("__global const int* infinite{}", input));
-  text_ += fmt::format("__kernel __attribute__((reqd_work_group_size({}, 1, 1)))\nvoid {}(",
-                       limits_.group_size, printed_.name);
+  text_ += fmt::format("__kernel __attribute__((reqd_work_group_size({}, 1, 1){}))\nvoid {}(",
+                       limits_.group_size, is_alone_ ? ", min_vector_width(512)" : "", printed_.name);
   for (size_t i = 0; i < parameters.size(); ++i) text_ += (i == 0 ? "" : ",\n    ") + parameters[i];
   text_ += ") {\n" + from_memory;
   if (!is_alone_) {

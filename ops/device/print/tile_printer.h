@@ -130,6 +130,12 @@ class TilePrinter {
   // All loops take every work-item through equally many rounds, and stand in no condition that differs
   // between work-items: POCL up to 3.1 skips some of the others (findings/pocl_skips_a_loop.sh).
 
+  // The head of a loop whose rounds write to different places and read nothing that another one writes, for a
+  // work-item that is alone. Compilers for processors with vectors of 512 bits take those of 256 unless they
+  // are told. No round may add to what another one adds to: the hint allows another order of additions.
+  static std::string InVectors(std::string_view loop) {
+    return fmt::format("_Pragma(\"clang loop vectorize_width({})\") {}", kLanes, loop);
+  }
   // A loop in which `item` is each number below `count` for one work-item; the others skip the round. Ends
   // with kEndOfEach.
   std::string Each(std::string_view item, const std::string& count) const;
@@ -155,10 +161,14 @@ class TilePrinter {
     body(index);
     const std::string statements = std::exchange(text_, before);
     if (is_cut) return PrintCutCells(statements);
-    const bool by_place = !index.needs_row && !index.needs_column;
-    if (is_alone_ && !by_place) {
-      Line(3, fmt::format("for (int i = 0; i < n; ++i) {{ for (int j = 0; j < {}; ++j) {{", columns));
-      Line(4, fmt::format("const int c = i * {} + j;", columns));
+    const bool by_place = columns == 1 || (!index.needs_row && !index.needs_column);
+    if (is_alone_) {
+      const std::string loop = by_place ? fmt::format("for (int c = 0; c < n * {}; ++c) {{", columns)
+                                        : fmt::format("for (int j = 0; j < {}; ++j) {{", columns);
+      Line(3, by_place ? "{" : "for (int i = 0; i < n; ++i) {");
+      Line(3, CallsPrelude(statements) ? loop : InVectors(loop));
+      if (by_place && columns == 1) Line(4, "const int i = c, j = 0;");
+      if (!by_place) Line(4, fmt::format("const int c = i * {} + j;", columns));
     } else {
       Line(3, Each("c", fmt::format("n * {}", columns)));
       if (index.needs_row || index.needs_column) Line(4, fmt::format("const int i = c / {};", columns));
@@ -166,6 +176,10 @@ class TilePrinter {
     }
     text_ += statements;
     Line(3, kEndOfEach);
+  }
+  // Functions of the prelude have branches that few cells take, and vectors would take for all.
+  static bool CallsPrelude(std::string_view statements) {
+    return statements.find("heddle_") != std::string_view::npos;
   }
   void PrintCutCells(std::string_view statements);
   void PrintCopy(int64_t columns, const Cells& from, const Cells& to);
@@ -201,15 +215,20 @@ class TilePrinter {
     Line(4, "}");
     EndRuns();
   }
-  // Of several runs at once: each has a chain of vectors, which alone would wait for each addition.
+  // Of several runs at once: each has a chain of vectors, which alone would wait for each addition. They are
+  // a quarter of all runs apart, so in different pages, of each of which a processor fetches what comes next.
   template <typename Add, typename Finish>
   void PrintLanesAlone(const std::string& count, int64_t size, simd::Fold fold, Add add, Finish finish) {
-    Line(3, "{ int first_run = 0;");
+    Line(3, fmt::format("{{ const int apart = ({}) / {};", count, kRunsAtOnce));
     for (const int64_t at_once : {kRunsAtOnce, int64_t{1}}) {
-      Line(3, fmt::format("for (; first_run + {0} <= {1}; first_run += {0}) {{", at_once, count));
+      if (at_once > 1)
+        Line(3, "for (int first_run = 0; first_run < apart; ++first_run) {");
+      else
+        Line(3, fmt::format("for (int first_run = {} * apart; first_run < {}; ++first_run) {{", kRunsAtOnce,
+                            count));
       const auto each = [&](const std::function<void(const std::string&)>& print) {
         for (int64_t run = 0; run < at_once; ++run) {
-          Line(5, fmt::format("{{ const int w = first_run + {};", run));
+          Line(5, fmt::format("{{ const int w = first_run + {} * apart;", run));
           print(fmt::format("acc{}", run));
           Line(5, "}");
         }

@@ -380,7 +380,9 @@ void TilePrinter::PrintMomentsOfChunks(size_t r) {
 
 void TilePrinter::PrintCutCells(std::string_view statements) {
   if (is_alone_) {
-    Line(3, "for (int i = 0; i < n; ++i) { for (int j = 0; j < width; ++j) {");
+    const std::string loop = "for (int j = 0; j < width; ++j) {";
+    Line(3, "for (int i = 0; i < n; ++i) {");
+    Line(3, CallsPrelude(statements) ? loop : InVectors(loop));
     Line(4, fmt::format("const int c = i * {} + j;", tile_columns_));
     text_ += statements;
     return Line(3, "} }");
@@ -421,7 +423,7 @@ void TilePrinter::PrintFoldIntoChunk(size_t r, const Cells& x) {
   if (SumsColumns(root)) {
     if (is_alone_)
       return PrintChainsAlone(
-          "for (int p = 0; p < width; ++p)", "n", PayloadOf(r),
+          InVectors("for (int p = 0; p < width; ++p)"), "n", PayloadOf(r),
           [&](const std::string& i) { text_ += FoldStatement(5, fold, "acc", x.Load(i, "p")); });
     Line(3, EachTogether("p", "width"));
     Line(4, "const int is_mine = p < width;");

@@ -45,7 +45,7 @@ void TilePrinter::PrintMoments(size_t r) {
           Line(5, fmt::format("{} = squares;", PayloadOf(r, fmt::format("{} + w", 1 + root.n))));
         });
   } else if (is_alone_) {
-    const std::string columns = fmt::format("for (int p = 0; p < {}; ++p)", root.n);
+    const std::string columns = InVectors(fmt::format("for (int p = 0; p < {}; ++p)", root.n));
     Line(4, fmt::format("{} {{ {} = 0.0; {} = 0.0; }}", columns, mean, squares));
     PrintChainsAlone(columns, "size", mean,
                      [&](const std::string& i) { Line(5, fmt::format("acc = acc + {};", x.Load(i, "p"))); });
@@ -223,7 +223,7 @@ void TilePrinter::PrintRootAlone(size_t r, const Cells& x, const Cells& y) {
   const std::string columns =
       fmt::format("for (int c = {}; c < {}; ++c)", root.symmetric ? "j" : "0", root.k);
   PrintChainsAlone(
-      by_vector ? columns + " " + rows : rows + " " + columns, "n",
+      by_vector ? columns + " " + InVectors(rows) : rows + " " + InVectors(columns), "n",
       PayloadOf(r, by_vector ? fmt::format("c * {} + j", root.padded) : fmt::format("j * {} + c", root.k)),
       [&](const std::string& i) {
         Line(5, fmt::format("acc = fma({}, {}, acc);", x.Load(i, "j"), y.Load(i, "c")));
@@ -264,7 +264,7 @@ void TilePrinter::PrintFoldIntoRootAlone(size_t r, const Cells& x, int64_t colum
   const simd::Fold fold = FoldOf(root.aggregate);
   if (root.kind == TileRoot::Kind::kColumns && root.n > kLanes)
     return PrintChainsAlone(
-        fmt::format("for (int p = 0; p < {}; ++p)", columns), "n", PayloadOf(r),
+        InVectors(fmt::format("for (int p = 0; p < {}; ++p)", columns)), "n", PayloadOf(r),
         [&](const std::string& i) { text_ += FoldStatement(5, fold, "acc", x.Load(i, "p")); });
   const int64_t period = root.kind == TileRoot::Kind::kColumns ? kLanes * columns : kLanes;
   if (x.stride != columns) {

@@ -1,10 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+
 #include "core/values/sizes.h"
 #include "ops/device/print/tile_printer.h"
 #include "ops/product/matmul.h"
 #include "ops/simd/product/gemm.h"
 
 namespace heddle::ops {
+namespace {
+
+// Statements of a cell that take longer than its way from memory.
+constexpr int64_t kManyStatements = 24;
+// How far ahead of the cells that are computed lines are fetched: four lines were too few for exp of two
+// matrices, 16 to 64 as good as each other.
+constexpr int64_t kCellsAhead = 256;
+
+}  // namespace
 
 std::string TilePrinter::LoadOperand(const Step& step, const RegionNode& node, CellIndex& index) const {
   const RegionOperand& operand = step.operands[static_cast<size_t>(node.input)];
@@ -52,7 +63,9 @@ std::vector<std::string> TilePrinter::PrintNodes(const Step& step, CellIndex& ce
 
 void TilePrinter::PrintRegion(const Step& step) {
   const Region& region = program_.regions[static_cast<size_t>(step.index)];
-  PrintCells(step.columns, [&](CellIndex& cell) {
+  CellIndex needed;
+  std::string statements;
+  const auto print_cell = [&](CellIndex& cell) {
     printed::Printer printer("v", "        ");
     const std::vector<std::string> values = PrintNodes(step, cell, printer);
     for (size_t o = 0; o < step.outputs.size(); ++o) {
@@ -60,8 +73,27 @@ void TilePrinter::PrintRegion(const Step& step) {
       printer.Line(fmt::format("{} = {};", to.At(cell),
                                to.Stored(values[static_cast<size_t>(region.outputs[o].node)])));
     }
-    text_ += printer.TakeText();
-  });
+    statements = printer.TakeText();
+    needed = cell;
+    text_ += statements;
+  };
+  const std::string before = text_;
+  PrintCells(step.columns, print_cell);
+  // A processor that computes a line for long does not see the next ones coming.
+  const bool is_heavy = std::count(statements.begin(), statements.end(), '\n') > kManyStatements;
+  if (is_alone_ && is_heavy && !IsCut() && !needed.needs_row && !needed.needs_column &&
+      !CallsPrelude(statements)) {
+    text_ = before;
+    Line(3, fmt::format("for (int block = 0; block < n * {}; block += {}) {{", step.columns, kLanes));
+    for (const RegionOperand& operand : step.operands)
+      if (operand.from == RegionOperand::From::kTile && operand.tile.kind == TileRef::Kind::kInput)
+        Line(4, fmt::format("__builtin_prefetch((const void*)(size_t)({} + block + {}));",
+                            PlaceOf(operand.tile).base, kCellsAhead));
+    Line(4, fmt::format("const int end = min(block + {}, n * {});", kLanes, step.columns));
+    Line(4, InVectors("for (int c = block; c < end; ++c) {"));
+    text_ += statements;
+    Line(3, kEndOfEach);
+  }
   for (size_t o = 0; o < step.outputs.size(); ++o) {
     if (!FoldsOutput(step, o)) continue;
     Barrier();
@@ -102,7 +134,8 @@ void TilePrinter::PrintMultiply(const Step& step) {
   }
   if (is_alone_) {
     Line(3, "for (int i = 0; i < n; ++i) {");
-    const std::string columns = fmt::format("for (int c = 0; c < {}; ++c)", k), place = to.At("i", "c");
+    const std::string columns = InVectors(fmt::format("for (int c = 0; c < {}; ++c)", k));
+    const std::string place = to.At("i", "c");
     Line(4, fmt::format("{} {} = 0.0;", columns, place));
     PrintChainsAlone(columns, std::to_string(inner), place, [&](const std::string& j) {
       Line(5, fmt::format("acc = fma({}, {}, acc);", from.Load("i", j), right.Load(j, "c")));

@@ -130,6 +130,49 @@ print(sum(w))
   EXPECT_LT(bytes_of_rounds(12) - bytes_of_rounds(2), kLeastBytesOfX / 10);
 }
 
+// Conjugate gradients: what a round computes stays on the device, and so do scalars that only the device
+// reads (the length of a step). The host is told once a round of the number on which the loop's condition
+// depends, and of flags with it; it sends flags that are not set, and no cells.
+TEST_F(ScriptsOnSimulatedDeviceTest, TheHostWaitsOnceInARoundOfALoop) {
+  struct Traffic {
+    int64_t answers, bytes_written;
+  };
+  const auto traffic_of_rounds = [&](int rounds) {
+    SessionOptions options;
+    options.devices = "opencl:0";
+    const Traffic before = {device_->answers() + device_->blocked(), device_->bytes_written()};
+    const ScriptOutcome outcome = RunScript(fmt::format(R"(
+X = rand(rows=2000, cols=12, seed=1)
+y = rand(rows=2000, cols=1, seed=2)
+w = matrix(0, rows=12, cols=1)
+residual = -(t(X) %*% y)
+direction = -residual
+norm = sum(residual^2)
+iteration = 0
+while (iteration < {} & norm > 0) {{
+  q = t(X) %*% (X %*% direction) + 0.001 * direction
+  alpha = norm / sum(direction * q)
+  w = w + alpha * direction
+  residual = residual + alpha * q
+  previous = norm
+  norm = sum(residual^2)
+  direction = -residual + (norm / previous) * direction
+  iteration = iteration + 1
+}}
+print(sum(w) + " " + iteration)
+)",
+                                                        rounds),
+                                            options);
+    EXPECT_TRUE(outcome.status.ok()) << outcome.status.ToString();
+    return Traffic{device_->answers() + device_->blocked() - before.answers,
+                   device_->bytes_written() - before.bytes_written};
+  };
+  constexpr int64_t kRounds = 4, kMostBytesOfFlags = 64;
+  const Traffic few = traffic_of_rounds(3), more = traffic_of_rounds(3 + kRounds);
+  EXPECT_EQ(more.answers - few.answers, kRounds);
+  EXPECT_LE(more.bytes_written - few.bytes_written, kRounds * kMostBytesOfFlags);
+}
+
 // Values that pass through the device in panels: sums, products with what all panels read, operators in
 // stages, and such that the device leaves to the host.
 constexpr const char* kScriptOfPanels = R"(
