@@ -14,7 +14,6 @@
 #include <vector>
 
 #include "first_device.h"
-#include "ops/cells/storage.h"
 #include "ops/device/device_matrix.h"
 #include "ops/device/run/run_on_device.h"
 #include "ops/device/self_test.h"
@@ -158,23 +157,6 @@ TEST_F(SimulatedDeviceTest, MemoryThatIsFreedTooEarly) {
   EXPECT_FALSE(first_->Finish().ok());
   first_ = nullptr;
   ExpectFault("memory 1 of 800 bytes is freed, and nobody has waited for a write in queue 1 that writes it");
-}
-
-// A CSR matrix is three arrays: those before one that finds no room are being copied.
-TEST_F(SimulatedDeviceTest, EntriesForWhichThereIsNoRoom) {
-  const Matrix dense = Cells(40, 30, 1);
-  SimulatedDevice device(*FirstDevice(), {.seed = 1, .memory_bytes = dense.cells() * 8});
-  const std::unique_ptr<DeviceQueue> queue = *device.MakeQueue();
-  {
-    const Matrix entries = *AsSparse(dense);
-    EXPECT_EQ(EntriesToDevice(entries, device, *queue).status().code(), StatusCode::kResourceExhausted);
-    EXPECT_NE(device.NextNs(), INT64_MAX) << "its values are on their way";
-  }
-  EXPECT_EQ(device.blocked(), 0);
-  ASSERT_TRUE(queue->Finish().ok());
-  EXPECT_TRUE(device.faults().empty()) << ::testing::PrintToString(device.faults());
-  EXPECT_EQ(device.writes(), 1);
-  EXPECT_EQ(device.bytes_in_use(), 0);
 }
 
 // Launches keep their memory, and so do they for the commands before them.
