@@ -431,11 +431,10 @@ class TilePrinter {
     }
     Line(3, "}");
   }
-  // colVars, colSds of the leaf that the tile ends, if it ends one.
+  // Variances of the leaf that the tile ends, if it ends one.
   void PrintMoments(size_t r);
   void PrintMomentsOfCells(size_t r);
-  // Of a run of `cells` cells without gaps, for a work-item that is alone: `store` prints what becomes of
-  // `mean` and `squares`.
+  // `mean` and `squares` of a run of `cells` cells, for a work-item that is alone.
   void PrintMomentsAlone(const Cells& x, const std::function<void(int)>& store);
   void PrintMultiply(const Step& step);
   void PrintMultiplySingles(const Step& step);
@@ -467,20 +466,15 @@ class TilePrinter {
   // Of rows that are cut by columns (tile_printer_long_rows.cc).
   void ChooseColumns();
   void PrintLongRows();
-  bool RunsIn(size_t step, int phase) const {
-    return program_.runs.empty() || program_.runs[static_cast<size_t>(phase)][step];
-  }
+  bool RunsIn(size_t step, int phase) const;
   void PrintPhase(int phase);
   void PrintClosingPass();
   void BeginTasks(const PrintedPass& pass);
   void PrintStartOfRows(size_t r);
   void PrintJoinedChunks(size_t r, const std::string& to);
   void PrintJoinedMoments(size_t r, const std::string& to);
-  // The aggregate of a row as its result is stored.
-  std::string RoundedFold(size_t r, const std::string& value) const;
   void AddPass(PrintedPass pass);
   void PrintMomentsOfChunks(size_t r);
-  bool IsMoments(size_t r) const { return program_.roots[r].kind == TileRoot::Kind::kMoments; }
   Cells PlaceInCutRows(const TileRef& ref) const;
   void PrintDensifyColumns(int input, const Cells& to);
   void PrintFoldIntoChunk(size_t r, const Cells& x);

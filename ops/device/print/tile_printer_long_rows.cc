@@ -48,9 +48,13 @@ int DepthOf(int64_t chunks) {
 
 int64_t ChunksOf(const TileProgram& program) { return CeilDivide(program.cut_columns, kColumnChunk); }
 
-}  // namespace
+bool IsMoments(const TileRoot& root) { return root.kind == TileRoot::Kind::kMoments; }
 
-namespace {
+// The aggregate of a row as its result is stored.
+std::string RoundedFold(const TileProgram& program, const TileRoot& root, const std::string& value) {
+  const bool single = program.fused.body[root.node].info.element_type == ElementType::kFloat32;
+  return single ? fmt::format("convert_float_rte({})", value) : value;
+}
 
 // Leaves of each of its rows.
 int64_t LeavesOfRow(const TileProgram& program, const TileRoot& root) {
@@ -159,6 +163,10 @@ void TilePrinter::BeginTasks(const PrintedPass& pass) {
   Line(3, fmt::format("const int n = (int)min((long){}, task_end - row);", tile_rows_));
 }
 
+bool TilePrinter::RunsIn(size_t step, int phase) const {
+  return program_.runs.empty() || program_.runs[static_cast<size_t>(phase)][step];
+}
+
 void TilePrinter::PrintPhase(int phase) {
   text_.clear();
   bool has_full = false, has_chunks = false, has_moments = false;
@@ -171,7 +179,7 @@ void TilePrinter::PrintPhase(int phase) {
       pass.task_rows = std::max(pass.task_rows, root.height);
     else
       has_chunks = true;
-    has_moments |= root.kind == TileRoot::Kind::kMoments;
+    has_moments |= IsMoments(root);
   }
   // Steps on vectors alone are one tile of a row.
   const bool has_wide = has_full || has_moments;
@@ -198,7 +206,7 @@ void TilePrinter::PrintPhase(int phase) {
   Line(3, fmt::format("const int width = (int)min((long){}, span_end - begin);", tile_columns_));
   for (size_t r = 0; r < program_.roots.size(); ++r) {
     const TileRoot& root = program_.roots[r];
-    if (root.phase != phase || IsMoments(r)) continue;
+    if (root.phase != phase || IsMoments(root)) continue;
     Line(3, SumsColumns(root)
                 ? fmt::format("__global double* const sum{0} = root{0} + row / {1} * {2} + begin;", r,
                               root.height, root.width)
@@ -223,7 +231,7 @@ void TilePrinter::PrintPhase(int phase) {
   Line(3, "}");
   if (has_moments) Line(3, "const int cells = (int)(span_end - span);");
   for (size_t r = 0; r < program_.roots.size(); ++r)
-    if (program_.roots[r].phase == phase && IsMoments(r)) PrintMomentsOfChunks(r);
+    if (program_.roots[r].phase == phase && IsMoments(program_.roots[r])) PrintMomentsOfChunks(r);
   AddPass(std::move(pass));
 }
 
@@ -231,9 +239,7 @@ void TilePrinter::AddPass(PrintedPass pass) {
   Line(2, "}");
   Line(1, "}");
   text_ += "}\n";
-  const bool joins_moments =
-      std::any_of(program_.roots.begin(), program_.roots.end(),
-                  [](const TileRoot& root) { return root.kind == TileRoot::Kind::kMoments; });
+  const bool joins_moments = std::any_of(program_.roots.begin(), program_.roots.end(), IsMoments);
   pass.source = std::string(printed::Prelude()) + std::string(kFirstEntry);
   if (joins_moments) pass.source += printed::JoinOfMoments();
   pass.source += text_;
@@ -253,7 +259,7 @@ void TilePrinter::PrintClosingPass() {
 }
 
 void TilePrinter::PrintStartOfRows(size_t r) {
-  if (IsMoments(r)) return;
+  if (IsMoments(program_.roots[r])) return;
   const TileRoot& root = program_.roots[r];
   const std::string start = printed::StartOf(FoldOf(root.aggregate));
   if (SumsColumns(root)) {
@@ -273,7 +279,7 @@ void TilePrinter::PrintStartOfRows(size_t r) {
 
 // The tree over the chunks of each row of a tile, as PayloadStack joins them: in each lane a stack of nodes.
 void TilePrinter::PrintJoinedChunks(size_t r, const std::string& to) {
-  if (IsMoments(r)) return PrintJoinedMoments(r, to);
+  if (IsMoments(program_.roots[r])) return PrintJoinedMoments(r, to);
   const TileRoot& root = program_.roots[r];
   const simd::Fold fold = FoldOf(root.aggregate);
   const int64_t chunks = ChunksOf(program_);
@@ -314,14 +320,9 @@ void TilePrinter::PrintJoinedChunks(size_t r, const std::string& to) {
     printed_.sets_flags = true;
     Line(5, "if (!isfinite(folded)) flags[0] = 1;");
   }
-  Line(5, fmt::format("{} = {};", to, RoundedFold(r, "folded")));
+  Line(5, fmt::format("{} = {};", to, RoundedFold(program_, root, "folded")));
   Line(4, "}");
   EndRuns();
-}
-
-std::string TilePrinter::RoundedFold(size_t r, const std::string& value) const {
-  const ValueInfo& info = program_.fused.body[program_.roots[r].node].info;
-  return info.element_type == ElementType::kFloat32 ? fmt::format("convert_float_rte({})", value) : value;
 }
 
 // rowVars, rowSds: (count, mean, squares) of each chunk, of which a work-item joins those of a row.
@@ -353,7 +354,7 @@ void TilePrinter::PrintJoinedMoments(size_t r, const std::string& to) {
     printed_.sets_flags = true;
     Line(5, "if (!isfinite(spread)) flags[0] = 1;");
   }
-  Line(5, fmt::format("{} = {};", to, RoundedFold(r, "spread")));
+  Line(5, fmt::format("{} = {};", to, RoundedFold(program_, root, "spread")));
   Line(4, "}");
   Line(3, "}");
 }
