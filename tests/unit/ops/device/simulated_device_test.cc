@@ -215,7 +215,7 @@ TEST_F(SimulatedDeviceTest, ADeviceThatIsLost) {
 }
 
 // Values of a CSR matrix are on their way when its columns find no room.
-TEST_F(SimulatedDeviceTest, EntriesForWhichThereIsNoRoom) {
+TEST_F(SimulatedDeviceTest, EntriesOfWhichSomeHaveNoRoom) {
   std::optional<Matrix> entries = *ToSparse(Cells(100, 10, 1, false, 0.3));
   Make({.seed = 1, .memory_bytes = 2 * kBytes + entries->stored() * 8});
   EXPECT_EQ(EntriesToDevice(*entries, *device_, *first_).status().code(), StatusCode::kResourceExhausted);
