@@ -6,8 +6,14 @@ namespace {
 
 // heddle_truncate: Truncate of ops/simd/cellwise/integer_operators.h. heddle_reduce_angle: ReduceLargeAngle
 // of ops/simd/cellwise/reduce_angle.cc, its numbers of 128 bits as two of 64.
+// FETCH asks for a line of memory: prefetch() does nothing on POCL, and Oclgrind does not know the other.
 constexpr std::string_view kPrelude = R"(#pragma OPENCL EXTENSION cl_khr_fp64 : enable
 #pragma OPENCL FP_CONTRACT OFF
+#ifdef POCL_DEVICE_ADDRESS_BITS
+#define FETCH(address) __builtin_prefetch((const void*)(size_t)(address))
+#else
+#define FETCH(address) prefetch(address, 1)
+#endif
 
 static inline ulong heddle_truncate(double x) {
   const double magnitude = floor(fabs(x) + 0x1p-53);

@@ -87,8 +87,7 @@ void TilePrinter::PrintRegion(const Step& step) {
     Line(3, fmt::format("for (int block = 0; block < n * {}; block += {}) {{", step.columns, kLanes));
     for (const RegionOperand& operand : step.operands)
       if (operand.from == RegionOperand::From::kTile && operand.tile.kind == TileRef::Kind::kInput)
-        Line(4, fmt::format("__builtin_prefetch((const void*)(size_t)({} + block + {}));",
-                            PlaceOf(operand.tile).base, kCellsAhead));
+        Line(4, fmt::format("FETCH({} + block + {});", PlaceOf(operand.tile).base, kCellsAhead));
     Line(4, fmt::format("const int end = min(block + {}, n * {});", kLanes, step.columns));
     Line(4, InVectors("for (int c = block; c < end; ++c) {"));
     text_ += statements;
