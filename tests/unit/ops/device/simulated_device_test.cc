@@ -232,16 +232,6 @@ TEST_F(SimulatedDeviceTest, ADeviceThatIsLost) {
   EXPECT_EQ(device_->Allocate(8).status().code(), StatusCode::kResourceExhausted);
 }
 
-// Values of a CSR matrix are on their way when its columns find no room.
-TEST_F(SimulatedDeviceTest, EntriesForWhichThereIsNoRoom) {
-  std::optional<Matrix> entries = *ToSparse(Cells(100, 10, 1, false, 0.3));
-  Make({.seed = 1, .memory_bytes = 2 * kBytes + entries->stored() * 8});
-  EXPECT_EQ(EntriesToDevice(*entries, *device_, *first_).status().code(), StatusCode::kResourceExhausted);
-  entries.reset();
-  ExpectNoFault();
-  EXPECT_EQ(device_->writes(), 1);
-}
-
 // The host cannot read cells of the device.
 TEST_F(SimulatedDeviceTest, ComputesAsIeee754HasItAndKeepsTheHostOut) {
   EXPECT_TRUE(CheckArithmetic(*device_).ok());
