@@ -284,7 +284,9 @@ TEST(RefusedDevicesTest, WhatTheHostKeeps) {
   long_rows.Finish({long_rows.Op("rowSums", {long_rows.Op("abs", {wide})})});
   EXPECT_EQ(refused(long_rows), "");
   long_rows.Finish({long_rows.Op("*", {wide, long_rows.Op("rowVars", {wide})})});
-  EXPECT_EQ(refused(long_rows), "rowVars of rows longer than a column chunk");
+  EXPECT_EQ(refused(long_rows), "");
+  long_rows.Finish({long_rows.Op("*", {wide, long_rows.Op("rowIndexMax", {wide})})});
+  EXPECT_EQ(refused(long_rows), "rowIndexMax of rows longer than a column chunk");
 }
 
 }  // namespace
