@@ -105,8 +105,8 @@ class Matrix {
   /// The same cells read as rows x columns (row-major reshape); dense only, same number of cells.
   Matrix Reshaped(int64_t rows, int64_t columns) const;
 
-  /// True if no other matrix, view or copy, and nobody else (AdoptDense), holds these dense cells any more:
-  /// they may be overwritten. Only
+  /// True if no other matrix, view or copy, and nobody else (AdoptDense), holds these cells any more, dense
+  /// or CSR: dense ones may be overwritten. False of other storage. Only
   /// the thread that alone can copy this matrix may ask.
   bool HoldsCellsAlone() const;
 
