@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "core/memory/counted_heap.h"
+#include "core/programs/input_infos.h"
 #include "core/programs/residence.h"
 #include "core/programs/staged_tasks.h"
 #include "core/programs/text_format.h"
@@ -182,9 +183,7 @@ KernelBody::KernelBody(const PlanInstance& instance, const ops::KernelSource& ke
     if (task.node >= 0 && task.node < graph.size()) {
       prepared.node = &graph[task.node];
       prepared.user = prepared.node->op;
-      for (NodeId input : prepared.node->inputs) {
-        prepared.input_infos.push_back(input == kNoNode ? ValueInfo() : graph[input].info);
-      }
+      prepared.input_infos = InputInfos(graph, *prepared.node);
     }
     prepared.work = WorkOf(task, prepared.node);
     const bool acts_on_panels = task.phase == Phase::kPanels && task.kind != TaskKind::kAccumulate;

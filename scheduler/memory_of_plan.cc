@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <limits>
 
+#include "core/programs/input_infos.h"
 #include "core/programs/staged_tasks.h"
 #include "core/values/sizes.h"
 #include "ops/base/held_bytes.h"
@@ -62,9 +63,7 @@ int64_t HeldOfPanels(const Plan& plan, const Task& task) {
     return ops::HeldBytesOf(plan.graph[task.node], 0);
   }
   const Node& node = plan.graph[task.node];
-  std::vector<ValueInfo> infos;
-  for (const NodeId input : node.inputs)
-    infos.push_back(input == kNoNode ? ValueInfo() : plan.graph[input].info);
+  const std::vector<ValueInfo> infos = InputInfos(plan.graph, node);
   const auto panels = static_cast<int32_t>(staged->rows.cuts.size()) - 1;
   const ops::StagedForm& form = FormOf(plan, *staged);
   const ops::RankGrid grid = ops::GridOf(node, panels);

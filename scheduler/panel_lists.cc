@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "core/programs/input_infos.h"
 #include "core/programs/staged_tasks.h"
 #include "core/programs/task_places.h"
 #include "core/values/panels.h"
@@ -21,8 +22,7 @@ ops::PayloadUnits UnitsOfLists(const Graph& graph, const Task& task, size_t resu
   const ops::Operator* const op = ops::FindOperator(node.op);
   const ops::StagedForm* const form = op == nullptr ? nullptr : ops::PartsFormOf(*op).second;
   if (form == nullptr) return {};
-  std::vector<ValueInfo> inputs;
-  for (const NodeId input : node.inputs) inputs.push_back(input == kNoNode ? ValueInfo() : graph[input].info);
+  const std::vector<ValueInfo> inputs = InputInfos(graph, node);
   const ops::PayloadUnits units = form->units(node, inputs, result);
   return units.is_row && units.count > 1 ? units : ops::PayloadUnits();
 }
@@ -52,9 +52,7 @@ std::vector<std::pair<RegisterId, ops::PayloadUnits>> ReductionsOf(const Plan& p
   const Node& node = plan.graph[task.node];
   const ops::Operator* const op = ops::FindOperator(node.op);
   if (op == nullptr || op->staged == nullptr) return reductions;
-  std::vector<ValueInfo> inputs;
-  for (const NodeId input : node.inputs)
-    inputs.push_back(input == kNoNode ? ValueInfo() : plan.graph[input].info);
+  const std::vector<ValueInfo> inputs = InputInfos(plan.graph, node);
   const ops::RowRule rule = ops::RowRuleOf(node, inputs);
   if (rule != ops::RowRule::kReduce && rule != ops::RowRule::kMixed) return reductions;
   for (size_t i = 0; i < task.produced.size(); ++i) {

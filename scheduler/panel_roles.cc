@@ -7,6 +7,7 @@
 #include <optional>
 #include <utility>
 
+#include "core/programs/input_infos.h"
 #include "core/values/sizes.h"
 #include "ops/base/held_bytes.h"
 #include "ops/base/split.h"
@@ -104,18 +105,11 @@ bool PanelRoles::IsLarge(const ValueInfo& info) const {
   return info.shape.rows > Granule(info.shape.rows) || is_long;
 }
 
-std::vector<ValueInfo> PanelRoles::InfosOf(const Node& node) const {
-  std::vector<ValueInfo> infos;
-  for (const NodeId input : node.inputs)
-    infos.push_back(input == kNoNode ? ValueInfo() : plan_.graph[input].info);
-  return infos;
-}
-
 // Whether a task reads this input row by row.
 bool PanelRoles::ReadsRows(const Task& task, size_t i) const {
   const Node& node = plan_.graph[task.node];
   return i < node.inputs.size() &&
-         ops::InputUseOf(node, InfosOf(node), static_cast<int>(i)) == ops::InputUse::kRows;
+         ops::InputUseOf(node, InputInfos(plan_.graph, node), static_cast<int>(i)) == ops::InputUse::kRows;
 }
 
 // Whether the task reads rows from a handle as it needs them.
@@ -139,7 +133,7 @@ bool PanelRoles::TakesPanels(size_t task, size_t input) const {
   }
   return input < node.inputs.size() &&
          ops::InputUseOf(*ops::StagedFormAt(*ops::FindOperator(node.op), role.stages->form), node,
-                         InfosOf(node), static_cast<int>(input)) == ops::InputUse::kRows;
+                         InputInfos(plan_.graph, node), static_cast<int>(input)) == ops::InputUse::kRows;
 }
 
 bool PanelRoles::IsWanted(RegisterId id) const {
@@ -152,7 +146,7 @@ bool PanelRoles::HasRoleOfPanels(size_t i, ops::RowRule rule) {
   const Node& node = plan_.graph[task.node];
   if (task.phase != Phase::kWhole || task.kind != TaskKind::kCompute || TakesPanels(task)) return false;
   TaskRole& role = roles_[i];
-  const std::vector<ValueInfo> infos = InfosOf(node);
+  const std::vector<ValueInfo> infos = InputInfos(plan_.graph, node);
   const ops::PanelUse use = ops::PanelUseOf(plan_.graph, node);
   if (rule == ops::RowRule::kWhole && use == ops::PanelUse::kViews) {
     for (size_t input = 0; input < infos.size() && !role.takes_panels; ++input)
@@ -227,7 +221,7 @@ void PanelRoles::FindRole(size_t i) {
   if (!computes || (task.phase != Phase::kWhole && task.phase != Phase::kPartial)) return;
   const ops::Operator* const op = ops::FindOperator(node->op);
   if (op == nullptr || op->effect) return;
-  const std::vector<ValueInfo> infos = InfosOf(*node);
+  const std::vector<ValueInfo> infos = InputInfos(plan_.graph, *node);
   const ops::RowRule rule = ops::RowRuleOf(*node, infos);
   if (HasRoleOfPanels(i, rule)) return;
   bool wanted = false;

@@ -115,7 +115,6 @@ class PanelRoles {
   static size_t OutputOf(const Task& task, RegisterId id);  // Among the values that it makes.
   bool IsReduced(const Task& task, RegisterId id) const;
   bool IsLarge(const ValueInfo& info) const;
-  std::vector<ValueInfo> InfosOf(const Node& node) const;
   void FindRole(size_t i);
   bool IsWanted(RegisterId id) const;
   bool HasRoleOfPanels(size_t i, ops::RowRule rule);

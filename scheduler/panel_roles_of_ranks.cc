@@ -2,6 +2,7 @@
 // What several ranks do together in a plan in panels: stages, and what goes from one to another.
 #include <algorithm>
 
+#include "core/programs/input_infos.h"
 #include "core/values/panels.h"
 #include "ops/base/split.h"
 #include "ops/base/stages.h"
@@ -52,7 +53,7 @@ PanelRoles::Pieces PanelRoles::PiecesOf(RegisterId id) const {
   const auto rank = static_cast<int32_t>(task.id.rank());
   const size_t of_each = ops::PartsOfEachPanel(stage, plan_.ranks, rank, OutputOf(task, id), panels);
   return {.count = panels * static_cast<int64_t>(of_each),
-          .bytes = BytesOfPart(stages, node, InfosOf(node), plan_.ranks)};
+          .bytes = BytesOfPart(stages, node, InputInfos(plan_.graph, node), plan_.ranks)};
 }
 
 size_t PanelRoles::OutputOf(const Task& task, RegisterId id) {
@@ -69,14 +70,14 @@ void PanelRoles::FindStagesOfRanks() {
   if (plan_.ranks == 1) return;
   for (const StagedNode& staged : plan_.staged) {
     const Node& node = plan_.graph[staged.node];
-    std::vector<ValueInfo> infos = InfosOf(node);
+    std::vector<ValueInfo> infos = InputInfos(plan_.graph, node);
     infos.push_back(node.info);
     if (std::any_of(infos.begin(), infos.end(),
                     [](const ValueInfo& info) { return ops::BytesToMove(info) > kMostPanelledBytes; }))
       continue;
     const std::optional<StagedPanels> stages =
-        StagesInPanels(staged, node, InfosOf(node), plan_.ranks, static_cast<double>(options_.least_bytes),
-                       static_cast<double>(options_.stage_bytes));
+        StagesInPanels(staged, node, InputInfos(plan_.graph, node), plan_.ranks,
+                       static_cast<double>(options_.least_bytes), static_cast<double>(options_.stage_bytes));
     if (stages) stages_of_ranks_.emplace(staged.node, *stages);
   }
 }

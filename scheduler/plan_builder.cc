@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <set>
 
+#include "core/programs/input_infos.h"
 #include "ops/base/operator.h"
 #include "ops/device/run/run_on_device.h"
 #include "scheduler/plan_collectives.h"
@@ -223,13 +224,6 @@ RegisterId PlanBuilder::InMemoryOf(RegisterId source, Device device) {
   return transfers_[source] = copy;
 }
 
-std::vector<ValueInfo> PlanBuilder::InputInfos(NodeId id) const {
-  std::vector<ValueInfo> infos;
-  for (const NodeId input : graph_[id].inputs)
-    infos.push_back(input == kNoNode ? ValueInfo() : graph_[input].info);
-  return infos;
-}
-
 RegisterId PlanBuilder::PieceAnywhere(NodeId node, const Distribution& distribution, int32_t rank) {
   auto& pieces = pieces_[{node, distribution}];
   if (pieces.empty()) pieces.assign(static_cast<size_t>(ranks_), kNoRegister);
@@ -366,7 +360,7 @@ void PlanBuilder::PlaceOutput(RegisterId id, NodeId node, size_t i) {
   Register& output = plan_.registers[static_cast<size_t>(id)];
   if (output.producer.device().IsHost() || !on_device_->keeps_values) return;
   // Reductions are finished by the host.
-  if (output.info.IsMatrix() && ops::StaysOnDevice(graph_[node], InputInfos(node), i))
+  if (output.info.IsMatrix() && ops::StaysOnDevice(graph_[node], InputInfos(graph_, graph_[node]), i))
     output.device = output.producer.device();
 }
 

@@ -52,7 +52,6 @@ class PlanBuilder {
   RegisterId PieceAnywhere(NodeId node, const Distribution& distribution, int32_t rank);
   /// The same value in the memory of `device`: the register itself, or a copy that is made once.
   RegisterId InMemoryOf(RegisterId source, Device device);
-  std::vector<ValueInfo> InputInfos(NodeId node) const;
   /// Whether tasks of the node run on the device.
   bool RunsOnDevice(NodeId node) const { return on_device_ && on_device_->nodes[static_cast<size_t>(node)]; }
   /// Where a live-in is.

@@ -2,6 +2,7 @@
 // Large values between many ranks: reductions that are finished in parts, values that go to all ranks in
 // chunks, and rows of all ranks that go to all (docs/distribution.md). All of it tasks and copies of two
 // ranks each.
+#include "core/programs/input_infos.h"
 #include "scheduler/plan_collectives.h"
 
 #include <algorithm>
@@ -205,9 +206,7 @@ void PlanBuilder::EmitParts(NodeId id, std::vector<std::vector<RegisterId>>* par
                             std::vector<size_t>* results) {
   const Node& node = graph_[id];
   const Placement& placement = placements_[static_cast<size_t>(id)];
-  std::vector<ValueInfo> inputs;
-  for (const NodeId input : node.inputs)
-    inputs.push_back(input == kNoNode ? ValueInfo() : graph_[input].info);
+  const std::vector<ValueInfo> inputs = InputInfos(graph_, node);
   plan_.staged.push_back({id, placement.form, placement.cuts, placement.result_rows});
   std::vector<size_t> others;
   for (size_t list = 0; list < results->size(); ++list) {

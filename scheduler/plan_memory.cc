@@ -13,6 +13,7 @@
 
 #include "core/memory/block_pool.h"
 #include "core/memory/ways_out_of_memory.h"
+#include "core/programs/input_infos.h"
 #include "core/programs/staged_tasks.h"
 #include "core/programs/task_places.h"
 #include "core/values/panels.h"
@@ -452,9 +453,7 @@ double WorkingBytesOf(const Plan& plan, const Task& task) {
   if (task.node == kNoNode || task.kind == TaskKind::kCopy || MovesRows(task.phase)) return 0;
   if (IsStageInPanels(plan, task)) return 0;  // It is counted with what they hold (HeldOfPanels).
   const Node& node = plan.graph[task.node];
-  std::vector<ValueInfo> inputs;
-  for (const NodeId input : node.inputs)
-    inputs.push_back(input == kNoNode ? ValueInfo() : plan.graph[input].info);
+  const std::vector<ValueInfo> inputs = InputInfos(plan.graph, node);
   return ops::WorkingBytesOf(node, inputs);
 }
 

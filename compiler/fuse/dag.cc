@@ -5,6 +5,7 @@
 #include <optional>
 #include <span>
 
+#include "core/programs/input_infos.h"
 #include "core/values/panels.h"
 #include "ops/base/operator.h"
 #include "ops/base/split.h"
@@ -143,12 +144,6 @@ double EntryShareOf(const Dag& dag, const DagNode& dag_node) {
   return share;
 }
 
-std::vector<ValueInfo> InfosOfInputs(const Graph& graph, const Node& node) {
-  std::vector<ValueInfo> infos;
-  for (NodeId input : node.inputs) infos.push_back(input == kNoNode ? ValueInfo() : graph[input].info);
-  return infos;
-}
-
 }  // namespace
 
 double DrawnSparsity(const Graph& graph, const Node& node) {
@@ -214,7 +209,7 @@ Dag MakeDag(const Graph& graph, const SparsityOf& sparsity_of) {
     }
     dag_node.matrix = IsKnownMatrix(node.info);
     dag_node.range_begin = RangeBegin(graph, node);
-    const std::vector<ValueInfo> infos = InfosOfInputs(graph, node);
+    const std::vector<ValueInfo> infos = InputInfos(graph, node);
     const bool is_whole = ops::RowRuleOf(node, infos) == ops::RowRule::kWhole;
     for (size_t i = 0; i < infos.size(); ++i)
       dag_node.by_rows.push_back(node.inputs[i] != kNoNode && !is_whole &&
@@ -286,7 +281,7 @@ void MarkSplit(int ranks, int64_t min_distributed_bytes, const IsSplitVariable& 
     if (node.Is("assign") || node.Is("result")) dag_node.split = (*dag)[node.inputs[0]].split;
     const ops::Operator* op = ops::FindOperator(node.op);
     if (op == nullptr || op->effect) continue;
-    const std::vector<ValueInfo> infos = InfosOfInputs(graph, node);
+    const std::vector<ValueInfo> infos = InputInfos(graph, node);
     const ops::Sharing sharing = ops::SharingOf(
         node, infos, [&](size_t i) { return (*dag)[node.inputs[i]].split; }, min_distributed_bytes);
     if (sharing == ops::Sharing::kNone) continue;

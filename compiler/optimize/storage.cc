@@ -10,6 +10,7 @@
 #include "compiler/optimize/loop_range.h"
 #include "compiler/optimize/names.h"
 #include "core/programs/for_each_block.h"
+#include "core/programs/input_infos.h"
 #include "ops/aggregate/aggregate.h"
 #include "ops/base/cpu.h"
 #include "ops/base/operator.h"
@@ -34,8 +35,7 @@ bool NeedsAll(const Graph& graph, const Node& node, size_t i) {
   const ops::Operator* const op = ops::FindOperator(node.op);
   if (op == nullptr) return true;
   if (op->run_compressed != nullptr) return false;
-  std::vector<ValueInfo> infos;
-  for (const NodeId input : node.inputs) infos.push_back(input == kNoNode ? ValueInfo() : graph[input].info);
+  const std::vector<ValueInfo> infos = InputInfos(graph, node);
   return ops::RowRuleOf(node, infos) == ops::RowRule::kWhole ||
          ops::InputUseOf(node, infos, static_cast<int>(i)) == ops::InputUse::kWhole;
 }

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "core/programs/fused_operator.h"
+#include "core/programs/input_infos.h"
 #include "engine/session/planning.h"
 #include "ops/device/run/run_on_device.h"
 #include "ops/fused/fused.h"
@@ -35,13 +36,6 @@ bool IsSized(const Graph& graph, const Node& node) {
   return std::all_of(node.inputs.begin(), node.inputs.end(), [&](NodeId input) {
     return input == kNoNode || !graph[input].info.IsTabular() || graph[input].info.IsSized();
   });
-}
-
-std::vector<ValueInfo> InputInfos(const Graph& graph, const Node& node) {
-  std::vector<ValueInfo> infos;
-  for (const NodeId input : node.inputs)
-    infos.push_back(input == kNoNode ? ValueInfo() : graph[input].info);
-  return infos;
 }
 
 // Where result `i` of an operator is made.

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "core/programs/for_each_block.h"
+#include "core/programs/input_infos.h"
 #include "ops/base/operator.h"
 
 namespace heddle::engine {
@@ -21,8 +22,7 @@ bool IsOfConstants(const Graph& graph, const Node& node) {
 bool CanBeMadeAgain(const Graph& graph, const Node& node) {
   if (!node.info.IsTabular() || !node.info.IsSized() || !IsOfConstants(graph, node)) return false;
   if (ops::HasRole(node, ops::Role::kRead)) return true;
-  std::vector<ValueInfo> infos;
-  for (const NodeId input : node.inputs) infos.push_back(input == kNoNode ? ValueInfo() : graph[input].info);
+  const std::vector<ValueInfo> infos = InputInfos(graph, node);
   return ops::RowRuleOf(node, infos) == ops::RowRule::kGenerate;
 }
 

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <array>
 
+#include "core/programs/input_infos.h"
 #include "ops/base/operator.h"
 
 namespace heddle::ops {
@@ -18,9 +19,7 @@ GraphStep StepOf(const Node& node) {
 
 void SetSizes(const Graph& graph, OperatorStep* step) {
   const Node& node = graph[step->node];
-  step->input_infos.clear();
-  for (const NodeId input : node.inputs)
-    step->input_infos.push_back(input == kNoNode ? ValueInfo() : graph[input].info);
+  step->input_infos = InputInfos(graph, node);
   step->row_begin = 0;
   step->row_end = step->total_rows = TotalRowsOf(*step->op, node, step->input_infos);
 }

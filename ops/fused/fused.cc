@@ -6,6 +6,7 @@
 #include <tuple>
 
 #include "core/environment/clock.h"
+#include "core/programs/input_infos.h"
 #include "ops/base/stages.h"
 #include "ops/catalog.h"
 #include "ops/cells/stored_inputs.h"
@@ -306,8 +307,7 @@ Cost FusedCost(const Node& node, std::span<const ValueInfo> inputs) {
   const Graph& body = (*program)->fused.body;
   for (const Node& inner : body.nodes) {
     if (inner.Is("variable") || inner.Is("literal")) continue;
-    std::vector<ValueInfo> infos;
-    for (NodeId input : inner.inputs) infos.push_back(input == kNoNode ? ValueInfo() : body[input].info);
+    const std::vector<ValueInfo> infos = InputInfos(body, inner);
     cost.work += CostOf(inner, infos).work;
   }
   for (const ValueInfo& input : inputs)
@@ -364,8 +364,7 @@ RootInParts RootInPartsOf(const Node& node, size_t result) {
     found.program = *program;
     const Graph& body = found.program->fused.body;
     found.node = &body[root.node];
-    for (const NodeId input : found.node->inputs)
-      found.infos.push_back(input == kNoNode ? ValueInfo() : body[input].info);
+    found.infos = InputInfos(body, *found.node);
     found.form = PartsFormOf(*FindOperator(found.node->op)).second;
   }
   return found;

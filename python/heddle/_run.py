@@ -326,13 +326,16 @@ def check(script: Script, inputs: Mapping[str, Any] | None = None, *, args: Argu
 
 @public
 def explain(script: Script, level: str = "program", *, args: Arguments = None, library: Folders = None,
-            directory: str | os.PathLike[str] | None = None, memory: int | str | None = None) -> str:
+            directory: str | os.PathLike[str] | None = None, memory: int | str | None = None,
+            devices: str | None = None) -> str:
     """What the compiler makes of a script: "program", "fusion", "cost", "codegen", "memory", "all" and others.
 
     memory: what plans may take, bytes or "2g", as of run().
+    devices: on which device plans may compute, as of run(); "placement" tells what runs there.
     """
     text, name = read_script(script)
     if not isinstance(level, str):
         raise UsageError(f"level is a text, not {level!r}")
     entering()
-    return engine(library=library, directory=directory, memory=memory).explain(text, name, parameters_of(args), level)
+    explained = engine(library=library, directory=directory, memory=memory, devices=devices)
+    return explained.explain(text, name, parameters_of(args), level)

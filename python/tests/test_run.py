@@ -293,6 +293,9 @@ def test_check_and_explain():
     assert "sum" in heddle.explain("print(sum(rand(rows=3, cols=3)))")
     with pytest.raises(heddle.UsageError):
         heddle.explain("x = 1", level="nothing")
+    assert "the processor computes" in heddle.explain("print(sum(rand(rows=3, cols=3)))", "placement", devices="cpu")
+    with pytest.raises(heddle.UsageError):
+        heddle.explain("x = 1", devices="gpu")
 
 
 def test_memory_is_given_back():

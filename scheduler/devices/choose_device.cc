@@ -10,6 +10,7 @@
 #include <string>
 
 #include "core/environment/random.h"
+#include "core/programs/input_infos.h"
 #include "core/programs/phased_operator.h"
 #include "core/values/sizes.h"
 #include "ops/base/operator.h"
@@ -20,13 +21,6 @@ namespace heddle::scheduler {
 namespace {
 
 constexpr double kNever = 1e18;  // Nanoseconds, of what must not be.
-
-std::vector<ValueInfo> InputInfos(const Graph& graph, const Node& node) {
-  std::vector<ValueInfo> infos;
-  for (const NodeId input : node.inputs)
-    infos.push_back(input == kNoNode ? ValueInfo() : graph[input].info);
-  return infos;
-}
 
 // The largest of the matrices that a node reads and makes, in bytes.
 int64_t LargestMatrix(const Graph& graph, const Node& node) {

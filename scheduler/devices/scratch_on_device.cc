@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <vector>
 
+#include "core/programs/input_infos.h"
 #include "ops/device/run/run_on_device.h"
 
 namespace heddle::scheduler {
@@ -24,9 +25,7 @@ int64_t ScratchOnDevice(const Plan& plan, const ops::DeviceDescription& device) 
     const bool computes = task.phase == Phase::kWhole || task.phase == Phase::kPartial;
     if (!(task.id.device() == device.device) || task.node == kNoNode || !computes) continue;
     const Node& node = plan.graph[task.node];
-    std::vector<ValueInfo> inputs;
-    for (const NodeId input : node.inputs)
-      inputs.push_back(input == kNoNode ? ValueInfo() : plan.graph[input].info);
+    const std::vector<ValueInfo> inputs = InputInfos(plan.graph, node);
     if (!ops::DeviceOperators::CanRun(node, inputs).ok()) continue;
     most = std::max(most,
                     ops::DeviceOperators::ScratchBytes(node, inputs, task.phase, RowsOf(task), device));

@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "core/programs/input_infos.h"
 #include "core/programs/task_places.h"
 #include "ops/base/operator.h"
 #include "ops/device/run/run_on_device.h"
@@ -135,9 +136,7 @@ class RankCopies : private TaskWriter {
     const Register& reg = plan_.registers[Index(task.produced[output])];
     if (reg.control || !reg.info.IsMatrix()) return false;
     const Node& node = plan_.graph[task.node];
-    std::vector<ValueInfo> infos;
-    for (const NodeId input : node.inputs)
-      infos.push_back(input == kNoNode ? ValueInfo() : plan_.graph[input].info);
+    const std::vector<ValueInfo> infos = InputInfos(plan_.graph, node);
     // Lists of what rows come to are the host's.
     const bool is_list =
         task.phase == Phase::kPartial && ops::RowRuleOf(node, infos) == ops::RowRule::kReduce;

@@ -41,13 +41,21 @@ uint64_t Setting(const char* name, uint64_t otherwise) {
   return text != nullptr ? std::strtoull(text, nullptr, 10) : otherwise;
 }
 
+// What stands before a way of running whose device says that it is a GPU (support/opencl_gpu_layer.c): kernels
+// have work-groups of many work-items then.
+constexpr std::string_view kGpu = "gpu ";
+
 // Of `random` a random half of the operators is the processor's, another one for each seed.
 std::vector<std::string> Variants() {
   if (!testing_support::RunsAllPlans())
-    return {"run --devices opencl:0",
+    return {"run --devices opencl:0", "gpu run --devices opencl:0",
             "sim --workers 3 --min-distributed-bytes 0 --devices opencl:0/random:1 --fusion all"};
   std::vector<std::string> variants = {
-      "run --devices opencl:0", "run --devices opencl:0/cost", "sim --workers 3 --devices opencl:0",
+      "run --devices opencl:0",
+      "gpu run --devices opencl:0",
+      "gpu run --devices opencl:0 --fusion all",
+      "run --devices opencl:0/cost",
+      "sim --workers 3 --devices opencl:0",
       "sim --workers 2 --min-distributed-bytes 0 --devices opencl:0 --fusion all"};
   const uint64_t first = Setting("HEDDLE_DEVICE_SEED", 1), seeds = Setting("HEDDLE_DEVICE_SEEDS", 3);
   constexpr const char* kFusion[] = {"", " --fusion all", " --fusion off", " --fusion random:5"};
@@ -84,7 +92,10 @@ TEST_P(DeviceScripts, PrintTheSameBytes) {
   SCOPED_TRACE(variant);
   const std::string expected =
       testing_support::ReadText(std::filesystem::path(path).replace_extension(".expected"));
-  const Finished finished = RunCase(variant, path);
+  const bool is_gpu = variant.starts_with(kGpu);
+  if (is_gpu) setenv("OPENCL_LAYERS", HEDDLE_BINARY_DIR "/libheddle_opencl_gpu_layer.so", 1);
+  const Finished finished = RunCase(is_gpu ? variant.substr(kGpu.size()) : variant, path);
+  unsetenv("OPENCL_LAYERS");
   EXPECT_EQ(finished.code, 0) << finished.errors;
   EXPECT_EQ(finished.output, expected);
   EXPECT_EQ(finished.errors.find("in place of a device"), std::string::npos) << finished.errors;
@@ -112,6 +123,22 @@ std::vector<std::string> BenchScripts() {
       paths.push_back(entry.path().string());
   std::sort(paths.begin(), paths.end());
   return paths;
+}
+
+// Else the ways of a GPU would be those of a processor.
+TEST(DevicesTest, TheLayerOfTestsMakesGpus) {
+  if (!HasDevice()) GTEST_SKIP() << "this machine has no OpenCL device";
+  const std::vector<std::string> words = {
+      "explain", "--level", "memory", "--devices", "opencl:0", "-e",
+      "X = rand(rows=2000, cols=1500, seed=1); print(sum(exp(X)))"};
+  const Finished processor = Heddle(words);
+  setenv("OPENCL_LAYERS", HEDDLE_BINARY_DIR "/libheddle_opencl_gpu_layer.so", 1);
+  const Finished gpu = Heddle(words);
+  unsetenv("OPENCL_LAYERS");
+  EXPECT_EQ(processor.code, 0) << processor.errors;
+  EXPECT_EQ(gpu.code, 0) << gpu.errors;
+  // Of a device of the host the plan counts what is there as memory of the process.
+  EXPECT_NE(gpu.output, processor.output);
 }
 
 class DeviceBenchScripts : public testing::TestWithParam<std::string> {};

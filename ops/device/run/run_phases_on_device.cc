@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "core/programs/fused_operator.h"
+#include "core/programs/input_infos.h"
 #include "core/programs/phased_operator.h"
 #include "core/values/sizes.h"
 #include "ops/base/graph_run.h"
@@ -18,13 +19,6 @@ namespace heddle::ops {
 namespace {
 
 size_t Index(NodeId id) { return static_cast<size_t>(id); }
-
-std::vector<ValueInfo> InputInfos(const Graph& graph, const Node& node) {
-  std::vector<ValueInfo> infos;
-  for (const NodeId input : node.inputs)
-    infos.push_back(input == kNoNode ? ValueInfo() : graph[input].info);
-  return infos;
-}
 
 // Numbers as cells are: what a device makes of matrices, and what it makes of such numbers.
 bool IsNumber(const ValueInfo& info) {

@@ -3,6 +3,7 @@
 // (Debian: pocl-opencl-icd) these tests are skipped.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <memory>
 #include <string>
 #include <vector>
@@ -114,6 +115,26 @@ TEST_F(CsrOnDeviceTest, ResultsWithOtherCells) {
     EXPECT_EQ(left_to_host().empty(), !has_empty_row);
   }
   EXPECT_GT(ran(), 0);
+}
+
+// Beside a dense result of its shape a CSR one is made of dense rows, of which the device takes the cells that
+// are not 0: also where rows have none, and of a column.
+TEST_F(CsrOnDeviceTest, ResultsThatAreMadeOfDenseRows) {
+  for (const Shape& shape : {Shape{300, 40}, Shape{700, 1}}) {
+    Matrix x = Cells(shape.rows, shape.columns, 1, false, 0.2);
+    for (int64_t i = 0; i < shape.rows; i += 3)
+      std::fill_n(x.mutable_data() + i * shape.columns, shape.columns, 0.0);
+    BodyBuilder body;
+    const NodeId in = body.Input(Value(*ToSparse(x)));
+    const NodeId cells = body.Input(Value(Cells(shape.rows, shape.columns, 2)));
+    const NodeId product = body.Op("*", {in, cells});
+    body.fused().kind = FusionTemplate::kStitch;
+    body.Finish({product, body.Op("+", {cells, product})});
+    EXPECT_EQ(body.fused().body[product].info.format, Format::kSparse);
+    body.ExpectSame(fmt::format("X * Y and Y + X * Y of {}", shape));
+    if (HasFailure()) return;
+  }
+  ExpectNothingLeftToHost();
 }
 
 // Softmax of rows of a CSR matrix: exp(X - rowMaxs(X)) is not 0 beside the entries.
