@@ -56,6 +56,8 @@ class DeviceMark {
 class DeviceQueue {
  public:
   virtual ~DeviceQueue() = default;
+  /// The queue that does the commands: this one, unless it hands them on to another one.
+  virtual const DeviceQueue& target() const { return *this; }
   virtual Status Write(const void* from, int64_t bytes, DeviceMemory& to, int64_t offset) = 0;
   virtual Status Read(const DeviceMemory& from, int64_t offset, int64_t bytes, void* to) = 0;
   virtual Status Copy(const DeviceMemory& from, int64_t from_offset, int64_t bytes, DeviceMemory& to,

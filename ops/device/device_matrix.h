@@ -46,11 +46,13 @@ class CellsOnDevice : public DeviceCells {
   /// Before others see the cells: they are there when the commands of `queue` before `mark` are done. Without
   /// it they are there already.
   void WrittenIn(const DeviceQueue& queue, std::shared_ptr<DeviceMark> mark) const {
-    queue_ = &queue;
+    queue_ = &queue.target();
     mark_ = std::move(mark);
   }
   /// Commands of `queue` that follow find the cells there.
-  Status WaitIn(DeviceQueue& queue) const { return &queue == queue_ ? OkStatus() : queue.WaitFor(mark_); }
+  Status WaitIn(DeviceQueue& queue) const {
+    return &queue.target() == queue_ ? OkStatus() : queue.WaitFor(mark_);
+  }
 
   /// The same cells in the memory of the host, stored likewise, where somebody else holds them anyway.
   const std::optional<Matrix>& original() const { return original_; }

@@ -41,8 +41,8 @@ uint64_t Setting(const char* name, uint64_t otherwise) {
   return text != nullptr ? std::strtoull(text, nullptr, 10) : otherwise;
 }
 
-// What stands before a way of running whose device says that it is a GPU (support/opencl_gpu_layer.c): kernels
-// have work-groups of many work-items then.
+// What stands before a way of running whose device says that it is a GPU (support/opencl_gpu_layer.c):
+// kernels have work-groups of many work-items then.
 constexpr std::string_view kGpu = "gpu ";
 
 // Of `random` a random half of the operators is the processor's, another one for each seed.

@@ -12,8 +12,8 @@ namespace heddle::ops {
 namespace {
 
 // Buffers that are kept take an eighth of the memory of the device at most. Where it is the host's, they take
-// no more of what the process may use, and leave as much of it for what kernels of the host work with. `kept`:
-// bytes of those that are there.
+// no more of what the process may use, and leave as much of it for what kernels of the host work with.
+// `kept`: bytes of those that are there.
 int64_t MostKept(const DeviceDescription& device, int64_t kept) {
   constexpr int64_t kPartKept = 8;
   const int64_t of_device = device.memory_bytes / kPartKept;

@@ -10,12 +10,13 @@
 namespace heddle::ops {
 
 /// The queue of a device as one call of an operator uses it: a step that is postponed is kept for who takes
-/// it when the commands so far are done, and so is what the host looks at when all are. It outlives the steps;
-/// `queue` outlives it.
+/// it when the commands so far are done, and so is what the host looks at when all are. It outlives the
+/// steps; `queue` outlives it.
 class StepQueue : public DeviceQueue {
  public:
   explicit StepQueue(DeviceQueue& queue) : queue_(queue) {}
 
+  const DeviceQueue& target() const override { return queue_.target(); }
   bool HasStep() const { return step_ != nullptr; }
   /// Needs HasStep.
   Status TakeStep() { return std::exchange(step_, nullptr)(); }

@@ -54,7 +54,7 @@ for (i in 1:3) {
   Y = round(X * 3) * abs(X)
   s = s + sum(Y) + sum(rowSums(Y * X))
   G = G * 0.9
-  X = X + Y * 0.01 - max(X, G[1, 1] * Y)
+  X = X + Y * 0.01 - max(X, as.scalar(G[1, 1]) * Y)
 }
 print(toString(w, decimal=17))
 print(toString(p, decimal=17))

@@ -117,8 +117,8 @@ TEST_F(CsrOnDeviceTest, ResultsWithOtherCells) {
   EXPECT_GT(ran(), 0);
 }
 
-// Beside a dense result of its shape a CSR one is made of dense rows, of which the device takes the cells that
-// are not 0: also where rows have none, and of a column.
+// Beside a dense result of its shape a CSR one is made of dense rows, of which the device takes the cells
+// that are not 0: also where rows have none, and of a column.
 TEST_F(CsrOnDeviceTest, ResultsThatAreMadeOfDenseRows) {
   for (const Shape& shape : {Shape{300, 40}, Shape{700, 1}}) {
     Matrix x = Cells(shape.rows, shape.columns, 1, false, 0.2);
