@@ -280,6 +280,66 @@ void DeviceTiles::AddLaunches(const KernelCall& call, const std::vector<int64_t>
   }
 }
 
+Status DeviceTiles::AddInputs(const KernelCall& call, DeviceQueue& queue, Matrix* driver,
+                              std::vector<std::shared_ptr<DeviceMemory>>* infinite,
+                              std::vector<DeviceArgument>* arguments) const {
+  for (size_t i = 0; i < printed_.inputs.size(); ++i) {
+    const int input = printed_.inputs[i];
+    const Matrix& given = call.inputs[static_cast<size_t>(input)]->matrix();
+    if (printed_.sparse[i]) {
+      HEDDLE_ASSIGN_OR_RETURN(const Matrix there, EntriesToDevice(given, device_, queue));
+      if (input == program_->fused.driver) *driver = there;
+      const EntriesOnDevice& entries = CellsOf(there).entries();
+      arguments->insert(arguments->end(), {entries.values, entries.columns, entries.offsets});
+      continue;
+    }
+    HEDDLE_ASSIGN_OR_RETURN(const Matrix there, IsSparseThere(given) ? SpreadEntries(given, device_, queue)
+                                                                     : ToDevice(given, device_, queue));
+    PlaceOnDevice place = PlaceOf(there);
+    arguments->emplace_back(std::move(place.memory));
+    arguments->emplace_back(place.first_cell);
+    if (std::find(printed_.checked.begin(), printed_.checked.end(), input) == printed_.checked.end())
+      continue;
+    HEDDLE_ASSIGN_OR_RETURN(infinite->emplace_back(), FindInfinite(there, device_, queue));
+  }
+  return OkStatus();
+}
+
+Status DeviceTiles::AddResults(int64_t rows, const Matrix& driver, std::span<Value> results,
+                               std::vector<DeviceArgument>* arguments) const {
+  const ElementType type = program_->single ? ElementType::kFloat32 : ElementType::kFloat64;
+  for (const int result : printed_.results) {
+    Value& made = results[static_cast<size_t>(result)];
+    if (program_->IsPatterned(result)) {
+      HEDDLE_ASSIGN_OR_RETURN(Matrix entries, SameEntriesOnDevice(driver, type));
+      arguments->emplace_back(CellsOf(entries).entries().values);
+      made = std::move(entries);
+      continue;
+    }
+    const NodeId root = program_->fused.roots[static_cast<size_t>(result)];
+    HEDDLE_ASSIGN_OR_RETURN(const std::shared_ptr<const CellsOnDevice> cells,
+                            MakeOnDevice(device_, {rows, body()[root].info.shape.columns}, type));
+    arguments->emplace_back(cells->memory());
+    made = Matrix::OfDeviceCells(cells);
+  }
+  return OkStatus();
+}
+
+Status DeviceTiles::AddBuffers(int64_t groups, int64_t rows, const Matrix& driver,
+                               std::vector<DeviceArgument>* arguments) const {
+  const auto add = [&](int64_t doubles) -> Status {
+    HEDDLE_ASSIGN_OR_RETURN(std::shared_ptr<DeviceMemory> buffer, device_.Allocate(doubles * 8));
+    arguments->emplace_back(std::move(buffer));
+    return OkStatus();
+  };
+  if (printed_.scratch_doubles > 0) HEDDLE_RETURN_IF_ERROR(add(groups * printed_.scratch_doubles));
+  for (int p = 0; p < printed_.patterns; ++p)
+    HEDDLE_RETURN_IF_ERROR(add(CellsOf(driver).entries().count));
+  for (int i = 0; i < program_->saved_arrays; ++i)
+    HEDDLE_RETURN_IF_ERROR(add(rows * program_->cut_columns));
+  return OkStatus();
+}
+
 Status DeviceTiles::QueueReadings(const KernelCall& call, StepQueue& queue, std::span<Value> results,
                                   const std::map<NodeId, Value>& scalars,
                                   const std::shared_ptr<Readings>& readings) const {
@@ -292,40 +352,9 @@ Status DeviceTiles::QueueReadings(const KernelCall& call, StepQueue& queue, std:
   std::vector<DeviceArgument> arguments = {kernel_rows, int64_t{0}, tasks[0]};
   Matrix driver;                                        // A CSR one, on the device.
   std::vector<std::shared_ptr<DeviceMemory>> infinite;  // In the order of inputs, as `checked` is.
-  for (size_t i = 0; i < printed_.inputs.size(); ++i) {
-    const Matrix& given = call.inputs[static_cast<size_t>(printed_.inputs[i])]->matrix();
-    if (printed_.sparse[i]) {
-      HEDDLE_ASSIGN_OR_RETURN(const Matrix there, EntriesToDevice(given, device_, queue));
-      if (printed_.inputs[i] == program.fused.driver) driver = there;
-      const EntriesOnDevice& entries = CellsOf(there).entries();
-      arguments.insert(arguments.end(), {entries.values, entries.columns, entries.offsets});
-      continue;
-    }
-    HEDDLE_ASSIGN_OR_RETURN(const Matrix there, IsSparseThere(given) ? SpreadEntries(given, device_, queue)
-                                                                     : ToDevice(given, device_, queue));
-    PlaceOnDevice place = PlaceOf(there);
-    arguments.emplace_back(std::move(place.memory));
-    arguments.emplace_back(place.first_cell);
-    if (std::find(printed_.checked.begin(), printed_.checked.end(), printed_.inputs[i]) ==
-        printed_.checked.end())
-      continue;
-    HEDDLE_ASSIGN_OR_RETURN(infinite.emplace_back(), FindInfinite(there, device_, queue));
-  }
+  HEDDLE_RETURN_IF_ERROR(AddInputs(call, queue, &driver, &infinite, &arguments));
   HEDDLE_RETURN_IF_ERROR(AddScalars(call, scalars, &arguments));
-  for (const int result : printed_.results) {
-    const ValueInfo& info = program.fused.body[program.fused.roots[static_cast<size_t>(result)]].info;
-    const ElementType type = program.single ? ElementType::kFloat32 : ElementType::kFloat64;
-    if (program.IsPatterned(result)) {
-      HEDDLE_ASSIGN_OR_RETURN(Matrix entries, SameEntriesOnDevice(driver, type));
-      arguments.emplace_back(CellsOf(entries).entries().values);
-      results[static_cast<size_t>(result)] = std::move(entries);
-      continue;
-    }
-    HEDDLE_ASSIGN_OR_RETURN(const std::shared_ptr<const CellsOnDevice> cells,
-                            MakeOnDevice(device_, {rows, info.shape.columns}, type));
-    arguments.emplace_back(cells->memory());
-    results[static_cast<size_t>(result)] = Matrix::OfDeviceCells(cells);
-  }
+  HEDDLE_RETURN_IF_ERROR(AddResults(rows, driver, results, &arguments));
   std::vector<std::shared_ptr<DeviceMemory>> payloads;
   readings->has_flags = printed_.sets_flags;
   for (const TileRoot& root : program.roots) {
@@ -344,23 +373,9 @@ Status DeviceTiles::QueueReadings(const KernelCall& call, StepQueue& queue, std:
     HEDDLE_RETURN_IF_ERROR(queue.Write(kNoFlags, sizeof(kNoFlags), *flags, 0));
   }
   arguments.emplace_back(flags);
-  const int64_t groups =
-      WorkGroupsOf(*std::max_element(tasks.begin(), tasks.end()), device_.description());
-  if (printed_.scratch_doubles > 0) {
-    HEDDLE_ASSIGN_OR_RETURN(std::shared_ptr<DeviceMemory> scratch,
-                            device_.Allocate(groups * printed_.scratch_doubles * 8));
-    arguments.emplace_back(std::move(scratch));
-  }
-  for (int p = 0; p < printed_.patterns; ++p) {
-    HEDDLE_ASSIGN_OR_RETURN(std::shared_ptr<DeviceMemory> pattern,
-                            device_.Allocate(CellsOf(driver).entries().count * 8));
-    arguments.emplace_back(std::move(pattern));
-  }
-  for (int i = 0; i < program.saved_arrays; ++i) {
-    HEDDLE_ASSIGN_OR_RETURN(std::shared_ptr<DeviceMemory> saved,
-                            device_.Allocate(rows * program.cut_columns * 8));
-    arguments.emplace_back(std::move(saved));
-  }
+  const int64_t most_tasks = *std::max_element(tasks.begin(), tasks.end());
+  HEDDLE_RETURN_IF_ERROR(
+      AddBuffers(WorkGroupsOf(most_tasks, device_.description()), rows, driver, &arguments));
   arguments.insert(arguments.end(), infinite.begin(), infinite.end());
   const auto steps = std::make_shared<DeviceSteps>(DeviceCommands(device_, queue, call.context.cancelled));
   if (kernel_rows > 0) AddLaunches(call, tasks, arguments, steps.get());

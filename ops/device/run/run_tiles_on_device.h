@@ -86,11 +86,22 @@ class DeviceTiles : public std::enable_shared_from_this<DeviceTiles> {
   Status QueueReadings(const KernelCall& call, StepQueue& queue, std::span<Value> results,
                        const std::map<NodeId, Value>& scalars,
                        const std::shared_ptr<Readings>& readings) const;
+  /// The arguments of the kernels, in their order. `driver`: where it is a CSR matrix, it on the device.
+  /// `infinite` gets a flag for each input whose cells have to be finite.
+  Status AddInputs(const KernelCall& call, DeviceQueue& queue, Matrix* driver,
+                   std::vector<std::shared_ptr<DeviceMemory>>* infinite,
+                   std::vector<DeviceArgument>* arguments) const;
+  Status AddScalars(const KernelCall& call, const std::map<NodeId, Value>& scalars,
+                    std::vector<DeviceArgument>* arguments) const;
+  /// With the memory of the results that the kernels write.
+  Status AddResults(int64_t rows, const Matrix& driver, std::span<Value> results,
+                    std::vector<DeviceArgument>* arguments) const;
+  /// What work-groups and phases keep meanwhile.
+  Status AddBuffers(int64_t groups, int64_t rows, const Matrix& driver,
+                    std::vector<DeviceArgument>* arguments) const;
   /// All launches, of passes with so many tasks each.
   void AddLaunches(const KernelCall& call, const std::vector<int64_t>& tasks,
                    const std::vector<DeviceArgument>& arguments, DeviceSteps* steps) const;
-  Status AddScalars(const KernelCall& call, const std::map<NodeId, Value>& scalars,
-                    std::vector<DeviceArgument>* arguments) const;
   /// `rows`: of the driver.
   Status QueueRoot(const KernelCall& call, DeviceCommands& commands, int64_t rows, size_t r,
                    const std::shared_ptr<DeviceMemory>& payloads, const std::shared_ptr<DeviceMemory>& flags,
