@@ -2,7 +2,9 @@
 // `heddle launch`: the scripts that it makes, which hold no secret, and a cluster by an `ssh` of ours that
 // runs its command on this machine.
 #include <sys/stat.h>
+#include <unistd.h>
 
+#include <chrono>
 #include <filesystem>
 #include <regex>
 
@@ -93,14 +95,25 @@ esac
   static constexpr const char* kOthers =
       "StatefulSet heddle-worker -\nSecret heddle -\nSecret mine-master -\n";
 
-  void ExpectNothingLeft() const {
-    EXPECT_TRUE(fs::is_empty(folder_.path() + "/tmp"));
+  // Processes that know the folder of the test, with their command lines.
+  std::string ProcessesLeft() const {
+    std::string left;
     for (const auto& entry : fs::directory_iterator("/proc")) {
       const std::string name = entry.path().filename().string();
       if (name.find_first_not_of("0123456789") != std::string::npos || std::stoi(name) == getpid()) continue;
-      EXPECT_EQ(ReadText(entry.path().string() + "/environ").find(folder_.path()), std::string::npos)
-          << "process " << name << " is left: " << ReadText(entry.path().string() + "/cmdline");
+      if (ReadText(entry.path().string() + "/environ").find(folder_.path()) != std::string::npos)
+        left += name + ": " + ReadText(entry.path().string() + "/cmdline") + "\n";
     }
+    return left;
+  }
+  // A child of a process that is killed (sleep 0.1 of our kubectl) ends by itself, a moment after it.
+  void ExpectNothingLeft() const {
+    EXPECT_TRUE(fs::is_empty(folder_.path() + "/tmp"));
+    const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(10 * kPatience);
+    std::string left = ProcessesLeft();
+    for (; !left.empty() && std::chrono::steady_clock::now() < end; left = ProcessesLeft())
+      usleep(5'000);  // Between two looks.
+    EXPECT_EQ(left, "") << "is left";
   }
 
   // Of the cluster that runs; without the end of its line.
