@@ -77,13 +77,13 @@ void TilePrinter::PrintRegion(const Step& step) {
     needed = cell;
     text_ += statements;
   };
-  const std::string before = text_;
+  const size_t before = text_.size();
   PrintCells(step.columns, print_cell);
   // A processor that computes a line for long does not see the next ones coming.
   const bool is_heavy = std::count(statements.begin(), statements.end(), '\n') > kManyStatements;
   if (is_alone_ && is_heavy && !IsCut() && !needed.needs_row && !needed.needs_column &&
       !CallsPrelude(statements)) {
-    text_ = before;
+    text_.resize(before);
     Line(3, fmt::format("for (int block = 0; block < n * {}; block += {}) {{", step.columns, kLanes));
     for (const RegionOperand& operand : step.operands)
       if (operand.from == RegionOperand::From::kTile && operand.tile.kind == TileRef::Kind::kInput)

@@ -29,12 +29,6 @@ bool IsOfDevice(const Status& status) {
          status.code() == StatusCode::kUnavailable || status.code() == StatusCode::kInternal;
 }
 
-// Commands may write to memory of the host until they are done.
-template <typename Held>
-void HoldUntilDone(DeviceQueue& queue, Held held) {
-  if (!queue.WhenDone([held = std::move(held)](const Status&) {}).ok()) static_cast<void>(queue.Finish());
-}
-
 // What has been read of a matrix on a device, stored as values of that format are.
 Result<Matrix> StoredAs(const Matrix& cells, Format format) {
   return format == Format::kSparse && !cells.IsSparse() ? AsSparse(cells) : WithoutZeros(cells);
@@ -85,11 +79,12 @@ class OperatorAct : public DeviceAct {
     const Result<DeviceStreams::Stream> stream = Stream();
     if (!stream.ok()) return LeaveToHost(stream.status());
     const Status status = queued_->QueueMore();
-    return status.ok() ? HasQueued(*stream->queue) : Refused(status);
+    if (status.ok()) return HasQueued(*stream->queue);
+    HoldUntilDone(*stream->queue, std::shared_ptr<QueuedCall>(std::move(queued_)));
+    return Refused(status);
   }
 
   Status Refused(const Status& why) {
-    queued_.reset();
     ForgetResults();  // What has been made of them holds memory there.
     step_ = OfOperator::kQueue;
     if (WaitsForMemory(why)) return OkStatus();

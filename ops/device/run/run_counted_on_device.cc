@@ -128,9 +128,7 @@ Result<std::unique_ptr<QueuedCall>> QueueCounted(std::shared_ptr<const DeviceTil
   auto queued = std::make_unique<QueuedCounted>(std::move(tiles), call, queue, results, std::move(scalars),
                                                 keeps_scalars);
   if (const Status status = queued->Queue(); !status.ok()) {
-    // What is queued already may write to what is held.
-    const std::shared_ptr<QueuedCounted> held = std::move(queued);
-    if (!queue.WhenDone([held](const Status&) {}).ok()) static_cast<void>(queue.Finish());
+    HoldUntilDone(queue, std::shared_ptr<QueuedCounted>(std::move(queued)));
     return status;
   }
   return std::unique_ptr<QueuedCall>(std::move(queued));

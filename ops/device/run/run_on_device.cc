@@ -359,8 +359,10 @@ Status DeviceOperators::Run(const KernelCall& call, DeviceQueue& queue, std::spa
   HEDDLE_ASSIGN_OR_RETURN(const std::unique_ptr<QueuedCall> queued, Queue(call, queue, results));
   HEDDLE_RETURN_IF_ERROR(queue.Finish());
   while (queued->HasMore()) {
-    HEDDLE_RETURN_IF_ERROR(queued->QueueMore());
-    HEDDLE_RETURN_IF_ERROR(queue.Finish());
+    const Status status = queued->QueueMore();
+    const Status done = queue.Finish();
+    HEDDLE_RETURN_IF_ERROR(status);
+    HEDDLE_RETURN_IF_ERROR(done);
   }
   return queued->Finish(results);
 }

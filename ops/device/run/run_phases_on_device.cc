@@ -213,15 +213,12 @@ Status PhasesOnDevice::QueueResults() {
 
 class QueuedPhases : public QueuedCall {
  public:
-  QueuedPhases(std::unique_ptr<PhasesOnDevice> phases, DeviceQueue& queue)
-      : queue_(queue), rest_(phases->rest()), phases_(std::move(phases)) {}
+  explicit QueuedPhases(std::unique_ptr<PhasesOnDevice> phases)
+      : rest_(phases->rest()), phases_(std::move(phases)) {}
 
   bool HasMore() const override { return phases_ != nullptr; }
   Status QueueMore() override {
     const Status status = phases_->QueueMore();
-    // What is queued already may write to what is held.
-    if (!status.ok() && !queue_.WhenDone([rest = rest_](const Status&) {}).ok())
-      static_cast<void>(queue_.Finish());
     if (!phases_->HasMore()) phases_ = nullptr;  // And with it values that are no results.
     return status;
   }
@@ -241,7 +238,6 @@ class QueuedPhases : public QueuedCall {
   }
 
  private:
-  DeviceQueue& queue_;
   const std::shared_ptr<PhasesOnDevice::Rest> rest_;
   std::unique_ptr<PhasesOnDevice> phases_;  // Until all is queued.
 };
@@ -308,10 +304,13 @@ int64_t ScratchOfPhases(const Node& node, const DeviceDescription& device) {
 Result<std::unique_ptr<QueuedCall>> QueuePhases(DeviceOperators& operators, const KernelCall& call,
                                                 DeviceQueue& queue, std::span<Value> results) {
   if (call.phase != Phase::kWhole) return Unimplemented("on a device: a part of an operator of phases");
-  auto queued = std::make_unique<QueuedPhases>(
-      std::make_unique<PhasesOnDevice>(operators, call, queue, results), queue);
-  HEDDLE_RETURN_IF_ERROR(queued->QueueMore());
-  return std::unique_ptr<QueuedCall>(std::move(queued));
+  std::unique_ptr<QueuedCall> queued =
+      std::make_unique<QueuedPhases>(std::make_unique<PhasesOnDevice>(operators, call, queue, results));
+  if (Status status = queued->QueueMore(); !status.ok()) {
+    HoldUntilDone(queue, std::shared_ptr<QueuedCall>(std::move(queued)));
+    return status;
+  }
+  return queued;
 }
 
 Result<Matrix> QueueCells(DeviceOperators& operators, const Graph& graph, NodeId id,

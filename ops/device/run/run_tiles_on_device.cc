@@ -159,16 +159,6 @@ struct DeviceTiles::Readings {
   std::vector<std::shared_ptr<DeviceMemory>> memory;  // What is read from, until it has been.
 };
 
-namespace {
-
-// What is queued may write there until it is done.
-template <typename Held>
-void HoldUntilDone(DeviceQueue& queue, Held held) {
-  if (!queue.WhenDone([held = std::move(held)](const Status&) {}).ok()) static_cast<void>(queue.Finish());
-}
-
-}  // namespace
-
 class DeviceTiles::QueuedTiles : public QueuedCall {
  public:
   QueuedTiles(std::shared_ptr<const DeviceTiles> tiles, const KernelCall& call,
@@ -176,11 +166,7 @@ class DeviceTiles::QueuedTiles : public QueuedCall {
       : tiles_(std::move(tiles)), call_(call), queue_(std::move(queue)), readings_(std::move(readings)) {}
 
   bool HasMore() const override { return queue_->HasStep(); }
-  Status QueueMore() override {
-    Status status = queue_->TakeStep();
-    if (!status.ok()) HoldUntilDone(*queue_, readings_);
-    return status;
-  }
+  Status QueueMore() override { return queue_->TakeStep(); }
   bool HasRest() const override { return readings_->has_flags || CellsOfNodes() >= 0; }
   bool IsLong() const override { return CellsOfNodes() > kFewCells; }
   Status Finish(std::span<Value> results) override {
