@@ -19,6 +19,8 @@ class DeviceCells {
   virtual ElementType element_type() const = 0;
   /// CSR: its entries, of which some may be zeros.
   virtual bool IsSparse() const { return false; }
+  /// Entries of a CSR matrix (rows x columns for another one).
+  virtual int64_t stored() const { return rows() * columns(); }
   /// What they take of the memory of the device.
   virtual int64_t bytes() const = 0;
   /// Rows [begin, end) in the memory of the host, dense, or CSR without zeros. Waits for whatever computes

@@ -82,7 +82,8 @@ std::optional<double> SparsityOf(const Variable* variable) {
   const Matrix& matrix = variable->value.matrix();
   if (matrix.cells() == 0 && variable->info.shape.Cells() > 0)
     return std::nullopt;  // All rows are elsewhere.
-  return static_cast<double>(matrix.stored()) / static_cast<double>(std::max<int64_t>(matrix.cells(), 1));
+  const int64_t stored = matrix.IsOnDevice() ? matrix.device_cells().stored() : matrix.stored();
+  return static_cast<double>(stored) / static_cast<double>(std::max<int64_t>(matrix.cells(), 1));
 }
 
 // The last step before placement: nothing it chooses changes a bit. For a plan in panels it goes by what

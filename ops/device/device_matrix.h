@@ -32,6 +32,7 @@ class CellsOnDevice : public DeviceCells {
   int64_t columns() const override { return shape_.columns; }
   ElementType element_type() const override { return element_type_; }
   bool IsSparse() const override { return entries_.has_value(); }
+  int64_t stored() const override { return IsSparse() ? entries_->count : rows() * columns(); }
   int64_t bytes() const override;
   /// Of cells whose device is lost those that the host has (KeepOriginal); kUnavailable says that there are
   /// none.

@@ -21,6 +21,7 @@ class QueuedCounted : public QueuedCall {
         program_(tiles_->program()),
         call_(call),
         inputs_(call.inputs.begin(), call.inputs.end()),
+        infos_(call.input_infos.begin(), call.input_infos.end()),
         queue_(queue),
         results_(results),
         scalars_(std::move(scalars)),
@@ -77,6 +78,7 @@ class QueuedCounted : public QueuedCall {
   Status QueueTiles() {
     KernelCall call = call_;
     call.inputs = inputs_;
+    call.input_infos = infos_;
     HEDDLE_ASSIGN_OR_RETURN(tiles_call_, tiles_->Queue(call, queue_, results_, scalars_, keeps_scalars_));
     return CountCells();
   }
@@ -96,6 +98,7 @@ class QueuedCounted : public QueuedCall {
   const TileProgram& program_;
   const KernelCall call_;
   std::vector<const Value*> inputs_;
+  const std::vector<ValueInfo> infos_;
   DeviceQueue& queue_;
   const std::span<Value> results_;
   const std::map<NodeId, Value> scalars_;

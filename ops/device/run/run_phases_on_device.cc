@@ -184,12 +184,16 @@ Status PhasesOnDevice::QueueNode(NodeId id) {
   }
   if (node.Is("result")) return OkStatus();
   HEDDLE_RETURN_IF_ERROR(QueueOperator(id));
-  Free(id);
+  if (!IsMemberOpen()) Free(id);
   return OkStatus();
 }
 
 Status PhasesOnDevice::QueueMore() {
-  if (IsMemberOpen()) HEDDLE_RETURN_IF_ERROR(rest_->members.back()->QueueMore());
+  if (IsMemberOpen()) {
+    HEDDLE_RETURN_IF_ERROR(rest_->members.back()->QueueMore());
+    // One that counts entries first reads its operands after that.
+    if (!IsMemberOpen()) Free(next_ - 1);
+  }
   while (!IsMemberOpen() && next_ < body_.size()) HEDDLE_RETURN_IF_ERROR(QueueNode(next_++));
   return IsMemberOpen() ? OkStatus() : QueueResults();
 }
@@ -255,8 +259,6 @@ Status CanRunInPhases(const Graph& graph, NodeId id) {
                ? OkStatus()
                : Unimplemented("on a device: {}", node.op);
   HEDDLE_RETURN_IF_ERROR(DeviceOperators::CanRun(node, infos));
-  if (DeviceOperators::CountsFirst(node, infos))
-    return Unimplemented("on a device: {} among phases, whose entries are counted first", node.op);
   for (size_t i = 0; i < ResultsOf(node).size(); ++i) {
     const ValueInfo& result = ResultsOf(node)[i];
     if (result.IsScalar() ? !IsNumber(result) : !StaysOnDevice(node, infos, i))

@@ -23,12 +23,7 @@ namespace heddle::ops::testing {
 class DeviceComparison {
  public:
   explicit DeviceComparison(ComputeDevice& device)
-      : of_many_(device, 64), of_one_(device, 1), queue_(*device.MakeQueue()) {
-    BodyBuilder::also_run = [this](const KernelCall& call, std::span<const Value> expected) {
-      RunOnDevice(call, expected);
-    };
-  }
-  ~DeviceComparison() { BodyBuilder::also_run = nullptr; }
+      : of_many_(device, 64), of_one_(device, 1), queue_(*device.MakeQueue()) {}
   DeviceComparison(const DeviceComparison&) = delete;
   DeviceComparison& operator=(const DeviceComparison&) = delete;
 
@@ -135,6 +130,9 @@ class DeviceComparison {
   const std::unique_ptr<DeviceQueue> queue_;
   int ran_ = 0;
   std::map<std::string, int> left_to_host_;
+  const BodyBuilder::AlsoRunScope scope_{[this](const KernelCall& call, std::span<const Value> expected) {
+    RunOnDevice(call, expected);
+  }};
 };
 
 /// Skipped where there is no device.

@@ -107,13 +107,12 @@ class LongProductsTest : public ::testing::Test {
         body.Finish({body.Op("/", {y, body.Op("sum", {y})})});
       else
         body.Finish({*root == 0 ? y : body.Op(root, {y})});
-      BodyBuilder::also_run = [&](const KernelCall& call, std::span<const Value> expected) {
+      const BodyBuilder::AlsoRunScope scope([&](const KernelCall& call, std::span<const Value> expected) {
         KernelCall own = call;
         visit(own, expected[0]);
-      };
+      });
       body.context().cancelled = &cancelled_;
       const auto results = is_phased ? body.RootsPhased(1) : body.RootsFused(1, 1);
-      BodyBuilder::also_run = nullptr;
       ASSERT_TRUE(results.ok()) << results.status().ToString();
     }
   }

@@ -289,5 +289,23 @@ TEST(RefusedDevicesTest, WhatTheHostKeeps) {
   EXPECT_EQ(refused(long_rows), "rowIndexMax of rows longer than a column chunk");
 }
 
+// Of long CSR rows all cells are written out where a result has them all; without such a result the host goes
+// from entry to entry.
+TEST(RefusedDevicesTest, AllCellsOfLongRowsWithEntries) {
+  BodyBuilder body;
+  const NodeId x = body.Input(Value(*ToSparse(Cells(30, 70'000, 1, false, 0.01))));
+  const NodeId e = body.Op("exp", {body.Op("-", {x, body.Op("rowMaxs", {x})})});
+  const auto refused = [&](NodeId root) {
+    body.Finish({root});
+    const Result<TileProgram> program = LowerForDevice(body.fused());
+    return program.ok() ? PrintTiles(*program, {}).status().message() : program.status().ToString();
+  };
+  EXPECT_EQ(refused(body.Op("/", {e, body.Op("rowSums", {e})})), "");
+  EXPECT_EQ(refused(body.Op("+", {x, body.Literal(Scalar(1.0))})), "");
+  EXPECT_EQ(refused(body.Op("sum", {e})), "");
+  EXPECT_EQ(refused(body.Op("rowSums", {e})),
+            "on a device: all cells of CSR rows longer than a column chunk");
+}
+
 }  // namespace
 }  // namespace heddle::ops::testing

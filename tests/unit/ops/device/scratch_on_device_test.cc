@@ -155,7 +155,7 @@ TEST_F(ScratchOnDeviceTest, OfTilePrograms) {
 // What members leave for each other, and what each of them works with.
 TEST_F(ScratchOnDeviceTest, OfPhases) {
   const auto expect_told = [&](BodyBuilder& body, int64_t least, int64_t most) {
-    BodyBuilder::also_run = [&](const KernelCall& call, std::span<const Value> expected) {
+    const BodyBuilder::AlsoRunScope scope([&](const KernelCall& call, std::span<const Value> expected) {
       ASSERT_EQ(DeviceOperators::CanRun(call.node, call.input_infos).ToString(), "ok");
       std::vector<Value> there;
       for (const Value* const input : call.inputs)
@@ -177,9 +177,8 @@ TEST_F(ScratchOnDeviceTest, OfPhases) {
       EXPECT_LE(taken, told);
       EXPECT_GE(told, least);
       EXPECT_LE(told, most);
-    };
+    });
     EXPECT_TRUE(body.RootsPhased(1).ok());
-    BodyBuilder::also_run = nullptr;
   };
   constexpr int64_t kRows = 2048, kColumns = 30;
   {

@@ -238,12 +238,11 @@ class TilesOnSimulatedDeviceTest : public ::testing::Test {
     device_.emplace(*FirstDevice(), SimulatedDeviceOptions{.seed = 3});
     queue_ = *device_->MakeQueue();
     operators_.emplace(*device_);
-    BodyBuilder::also_run = [this](const KernelCall& call, std::span<const Value> expected) {
-      Compare(call, expected);
-    };
+    scope_.emplace(
+        [this](const KernelCall& call, std::span<const Value> expected) { Compare(call, expected); });
   }
   void TearDown() override {
-    BodyBuilder::also_run = nullptr;
+    scope_.reset();
     if (!device_) return;
     EXPECT_TRUE(device_->faults().empty()) << ::testing::PrintToString(device_->faults());
     queue_ = nullptr;
@@ -269,6 +268,7 @@ class TilesOnSimulatedDeviceTest : public ::testing::Test {
   std::optional<SimulatedDevice> device_;
   std::unique_ptr<DeviceQueue> queue_;
   std::optional<DeviceOperators> operators_;
+  std::optional<BodyBuilder::AlsoRunScope> scope_;
   int ran_ = 0;
 };
 

@@ -28,6 +28,7 @@ class EveryTestOnDevice : public ::testing::Environment {
     if (!comparison_) return;
     fmt::print("{} calls on the device\n", comparison_->ran());
     for (const auto& [why, count] : comparison_->left_to_host()) fmt::print("{} not: {}\n", count, why);
+    EXPECT_GT(comparison_->ran(), 0);
   }
 
  private:

@@ -202,9 +202,19 @@ class BodyBuilder {
     infos_ = doubles.infos_;
   }
 
-  /// Called with each call of the fused operator, or of the operator of phases, and its results.
+  /// Called with each call of the fused operator, or of the operator of phases, and its results, while the
+  /// scope lasts, in place of that of a scope around it.
   using AlsoRun = std::function<void(const KernelCall& call, std::span<const Value> results)>;
-  static inline AlsoRun also_run;
+  class AlsoRunScope {
+   public:
+    explicit AlsoRunScope(AlsoRun run) : around_(std::exchange(also_run, std::move(run))) {}
+    ~AlsoRunScope() { also_run = std::move(around_); }
+    AlsoRunScope(const AlsoRunScope&) = delete;
+    AlsoRunScope& operator=(const AlsoRunScope&) = delete;
+
+   private:
+    AlsoRun around_;
+  };
 
   /// Inputs rounded to floats, and every matrix of the body one of floats.
   void BecomeSingle() {
@@ -219,6 +229,8 @@ class BodyBuilder {
   const Value& input(size_t i) const { return inputs_[i]; }
 
  private:
+  static inline AlsoRun also_run;
+
   void ExpectSameDoubles(FusedRuntime* runtime) {
     const Status can_run = CanRunFused(fused_);
     ASSERT_TRUE(can_run.ok()) << can_run.ToString() << "\n" << fused_.ToText();
