@@ -106,8 +106,8 @@ class Matrix {
   Matrix Reshaped(int64_t rows, int64_t columns) const;
 
   /// True if no other matrix, view or copy, and nobody else (AdoptDense), holds these cells any more, dense
-  /// or CSR: dense ones may be overwritten. False of other storage. Only
-  /// the thread that alone can copy this matrix may ask.
+  /// or CSR: dense ones may be overwritten. False of other storage. Only the thread that alone can copy this
+  /// matrix may ask.
   bool HoldsCellsAlone() const;
 
   /// Makes a dense matrix rows x columns, its cells in front of uninitialised ones, where nobody else holds

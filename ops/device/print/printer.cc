@@ -47,6 +47,12 @@ void Printer::Line(std::string_view line) { text_ += fmt::format("{}{}\n", inden
 
 std::string Printer::NewName() { return fmt::format("{}{}", prefix_, count_++); }
 
+std::string SumOfLanes(std::string_view lane) {
+  const auto at = [&](int number) { return fmt::format(fmt::runtime(lane), number); };
+  return fmt::format("(({} + {}) + ({} + {})) + (({} + {}) + ({} + {}))", at(0), at(4), at(2), at(6), at(1),
+                     at(5), at(3), at(7));
+}
+
 std::string LiteralOf(double x) {
   if (!std::isfinite(x)) return fmt::format("as_double({:#x}UL)", std::bit_cast<uint64_t>(x));
   return std::signbit(x) ? fmt::format("({:a})", x) : fmt::format("{:a}", x);

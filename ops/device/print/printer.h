@@ -40,6 +40,9 @@ class Printer {
   std::map<std::pair<std::string, std::string>, std::string, std::less<>> defined_;
 };
 
+/// The sum of eight lanes (L, docs/numerics.md, section 2); `lane` has {} where the number of a lane stands.
+std::string SumOfLanes(std::string_view lane);
+
 /// Numbers as literals that are these very numbers; no vectors.
 std::string LiteralOf(double x);
 std::string LiteralOf(float x);

@@ -218,7 +218,8 @@ TilePrinter::Cells TilePrinter::PlaceOf(const TileRef& ref) const {
 
 std::string TilePrinter::TypeName(bool single) { return single ? "float" : "double"; }
 
-void TilePrinter::PrintHead() {
+// In the order of DeviceTiles' arguments.
+std::vector<std::string> TilePrinter::Parameters() const {
   std::vector<std::string> parameters = {"const long rows", "const long first_task", "const long end_task"};
   for (size_t i = 0; i < printed_.inputs.size(); ++i) {
     const int input = printed_.inputs[i];
@@ -232,7 +233,6 @@ void TilePrinter::PrintHead() {
     parameters.push_back(fmt::format("__global const {}* restrict in{}", type, input));
     parameters.push_back(fmt::format("const long first{}", input));
   }
-  std::string from_memory;
   for (const NodeId scalar : printed_.scalars) {
     if (!IsInMemory(scalar)) {
       parameters.push_back(fmt::format("const double s{}", scalar));
@@ -240,7 +240,6 @@ void TilePrinter::PrintHead() {
     }
     parameters.push_back(fmt::format("__global const double* restrict cell{}", scalar));
     parameters.push_back(fmt::format("const long place{}", scalar));
-    from_memory += fmt::format("  const double s{0} = cell{0}[place{0}];\n", scalar);
   }
   for (const int result : printed_.results)
     parameters.push_back(fmt::format("__global {}* out{}", TypeName(program_.single), result));
@@ -252,13 +251,20 @@ void TilePrinter::PrintHead() {
     parameters.push_back(fmt::format("__global double* pattern{}", p));
   for (int i = 0; i < program_.saved_arrays; ++i)
     parameters.push_back(fmt::format("__global double* saved{}", i));
-  printed_.patterns = program_.patterns;
   for (const int input : printed_.checked)
     parameters.push_back(fmt::format("__global const int* infinite{}", input));
+  return parameters;
+}
+
+void TilePrinter::PrintHead() {
+  printed_.patterns = program_.patterns;
+  const std::vector<std::string> parameters = Parameters();
   text_ += fmt::format("__kernel __attribute__((reqd_work_group_size({}, 1, 1){}))\nvoid {}(",
                        limits_.group_size, is_alone_ ? ", min_vector_width(512)" : "", printed_.name);
   for (size_t i = 0; i < parameters.size(); ++i) text_ += (i == 0 ? "" : ",\n    ") + parameters[i];
-  text_ += ") {\n" + from_memory;
+  text_ += ") {\n";
+  for (const NodeId scalar : printed_.scalars)
+    if (IsInMemory(scalar)) text_ += fmt::format("  const double s{0} = cell{0}[place{0}];\n", scalar);
   if (!is_alone_) {
     text_ += "  const int item = (int)get_local_id(0);\n";
     text_ += fmt::format("  __local double lanes[{}];\n", limits_.group_size);
@@ -395,32 +401,28 @@ void TilePrinter::PrintStep(const Step& step) {
       break;
     case Step::Kind::kIntersect: PrintIntersect(step); break;
     case Step::Kind::kSpread: PrintSpread(step.from, step.background, PlaceOf(step.to)); break;
-    case Step::Kind::kFoldRows: {
-      if ((step.index >= 0 && !FoldsDensified(step)) || IsByEntry(step.from)) {
-        PrintFoldEntries(step);
-        break;
-      }
-      Cells from = PlaceOf(step.from);
-      if (step.index >= 0) {
-        from = FoldedBuffer(step, 0);
-        PrintDensify(step.index, from);
-        Barrier();
-      }
-      if (FindsPlaces(step))
-        PrintPlaceOfExtreme(step, from);
-      else if (IsSpread(step.aggregate))
-        PrintSpreadOfRows(step, from);
-      else
-        PrintFoldRows(from, step.index >= 0 ? from.stride : step.columns, PlaceOf(step.to),
-                      FoldOf(step.aggregate), step.aggregate == AggregateKind::kMean,
-                      AddsUp(step.aggregate) && !program_.single);
-      break;
-    }
+    case Step::Kind::kFoldRows: PrintFoldRowsStep(step); break;
     case Step::Kind::kMultiply: PrintMultiply(step); break;
     case Step::Kind::kRoot: PrintRoot(step); break;
     default: break;
   }
   Barrier();
+}
+
+void TilePrinter::PrintFoldRowsStep(const Step& step) {
+  if ((step.index >= 0 && !FoldsDensified(step)) || IsByEntry(step.from)) return PrintFoldEntries(step);
+  Cells from = PlaceOf(step.from);
+  int64_t columns = step.columns;
+  if (step.index >= 0) {
+    from = FoldedBuffer(step, 0);
+    columns = from.stride;
+    PrintDensify(step.index, from);
+    Barrier();
+  }
+  if (FindsPlaces(step)) return PrintPlaceOfExtreme(step, from);
+  if (IsSpread(step.aggregate)) return PrintSpreadOfRows(step, from);
+  PrintFoldRows(from, columns, PlaceOf(step.to), FoldOf(step.aggregate),
+                step.aggregate == AggregateKind::kMean, AddsUp(step.aggregate) && !program_.single);
 }
 
 void TilePrinter::PrintCopy(int64_t columns, const Cells& from, const Cells& to) {

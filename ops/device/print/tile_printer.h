@@ -116,6 +116,7 @@ class TilePrinter {
   bool AddsEntries(size_t r) const;
   Cells PlaceOf(const TileRef& ref) const;
   static std::string TypeName(bool single);
+  std::vector<std::string> Parameters() const;
   void PrintHead();
   void Line(int depth, std::string_view line);
   void Barrier();
@@ -338,6 +339,7 @@ class TilePrinter {
   std::string JoinedLanes(simd::Fold fold, const std::vector<std::string>& lanes);
   // L of the eight lanes to which the work-item belongs, by its name.
   std::string PrintJoinedLanes(simd::Fold fold, const std::string& name);
+  void PrintFoldRowsStep(const Step& step);
   void PrintFoldRows(const Cells& from, int64_t columns, const Cells& to, simd::Fold fold, bool is_mean,
                      bool must_be_finite);
   void PrintPlaceOfExtreme(const Step& step, const Cells& from);
@@ -382,11 +384,6 @@ class TilePrinter {
   void PrintRegionOfEntries(const Step& step);
   void PrintStepOfEntries(const Step& step);
   void PrintSumEntries(const Step& step, const std::string& value);
-  // L of a vector.
-  static std::string PrintJoinedEight(std::string_view x) {
-    return fmt::format("(({0}.s0 + {0}.s4) + ({0}.s2 + {0}.s6)) + (({0}.s1 + {0}.s5) + ({0}.s3 + {0}.s7))",
-                       x);
-  }
   void PrintDensify(int input, const Cells& to);
   void PrintFoldEntries(const Step& step);
   void PrintMultiplyEntries(const Step& step);
@@ -433,6 +430,8 @@ class TilePrinter {
   }
   // Variances of the leaf that the tile ends, if it ends one.
   void PrintMoments(size_t r);
+  void PrintMomentsInLanes(size_t r, const Cells& x);
+  void PrintMomentsInChains(size_t r, const Cells& x);
   void PrintMomentsOfCells(size_t r);
   // `mean` and `squares` of a run of `cells` cells, for a work-item that is alone.
   void PrintMomentsAlone(const Cells& x, const std::function<void(int)>& store);
@@ -468,6 +467,8 @@ class TilePrinter {
   void PrintLongRows();
   bool RunsIn(size_t step, int phase) const;
   void PrintPhase(int phase);
+  void PrintPlacesOfSums(int phase);
+  void PrintVectorResults(int phase);
   void PrintClosingPass();
   void BeginTasks(const PrintedPass& pass);
   void PrintStartOfRows(size_t r);

@@ -104,9 +104,7 @@ void TilePrinter::PrintMultiplySpread(const Step& step, const Cells& from) {
   Line(5, fmt::format("const double x = {};", from.Load("i", "j")));
   Line(5, fmt::format("{0}acc[j % {1}] = fma(x, {2}, acc[j % {1}]);", skips, lanes, right.Load("j", "c")));
   Line(4, "}");
-  const std::string joined = lanes == 1 ? "acc[0]"
-                                        : "((acc[0] + acc[4]) + (acc[2] + acc[6])) + ((acc[1] + acc[5]) + "
-                                          "(acc[3] + acc[7]))";
+  const std::string joined = lanes == 1 ? "acc[0]" : printed::SumOfLanes("acc[{}]");
   Line(4, fmt::format("if (is_mine) {} = ({}) + 0.0;", to.At("i", "c"), joined));
   Line(3, "}");
 }

@@ -417,7 +417,7 @@ void TilePrinter::PrintStepOfEntries(const Step& step) {
       add(Loader::OfEight("j", kLanes));
       Line(4, "}");
       if (whole < u.stride) add(Loader::OfEight(std::to_string(whole), u.stride - whole));
-      set(PrintJoinedEight("acc"));
+      set(printed::SumOfLanes("acc.s{}"));
     }
   }
   Line(3, "} } }");

@@ -204,6 +204,19 @@ void TilePrinter::PrintPhase(int phase) {
   Line(3, fmt::format("for (long begin = span; begin < {}; begin += {}) {{",
                       has_full ? "span_end" : "span + 1", tile_columns_));
   Line(3, fmt::format("const int width = (int)min((long){}, span_end - begin);", tile_columns_));
+  PrintPlacesOfSums(phase);
+  for (size_t s = 0; s < program_.steps.size(); ++s)
+    if (RunsIn(s, phase)) PrintStep(program_.steps[s]);
+  PrintVectorResults(phase);
+  Line(3, "}");
+  if (has_moments) Line(3, "const int cells = (int)(span_end - span);");
+  for (size_t r = 0; r < program_.roots.size(); ++r)
+    if (program_.roots[r].phase == phase && IsMoments(program_.roots[r])) PrintMomentsOfChunks(r);
+  AddPass(std::move(pass));
+}
+
+// Where the tile at column `begin` adds to.
+void TilePrinter::PrintPlacesOfSums(int phase) {
   for (size_t r = 0; r < program_.roots.size(); ++r) {
     const TileRoot& root = program_.roots[r];
     if (root.phase != phase || IsMoments(root)) continue;
@@ -213,8 +226,10 @@ void TilePrinter::PrintPhase(int phase) {
                 : fmt::format("__global double* const sum{0} = root{0} + (row * {1} + begin / {2}) * {3};", r,
                               ChunksOf(program_), kColumnChunk, root.width));
   }
-  for (size_t s = 0; s < program_.steps.size(); ++s)
-    if (RunsIn(s, phase)) PrintStep(program_.steps[s]);
+}
+
+// Results of one cell a row: each tile of a row makes them, and the first one stores them.
+void TilePrinter::PrintVectorResults(int phase) {
   for (const auto& [result, buffer] : vector_buffers_) {
     const TileRef ref{TileRef::Kind::kResult, result, 0};
     const bool is_made = std::any_of(program_.steps.begin(), program_.steps.end(), [&](const Step& step) {
@@ -228,11 +243,6 @@ void TilePrinter::PrintPhase(int phase) {
     Line(3, kEndOfEach);
     Barrier();
   }
-  Line(3, "}");
-  if (has_moments) Line(3, "const int cells = (int)(span_end - span);");
-  for (size_t r = 0; r < program_.roots.size(); ++r)
-    if (program_.roots[r].phase == phase && IsMoments(program_.roots[r])) PrintMomentsOfChunks(r);
-  AddPass(std::move(pass));
 }
 
 void TilePrinter::AddPass(PrintedPass pass) {

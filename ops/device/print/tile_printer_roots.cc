@@ -8,64 +8,71 @@ namespace heddle::ops {
 // ColumnMoments: the number of rows, the means, the sums of squared deviations.
 void TilePrinter::PrintMoments(size_t r) {
   const TileRoot& root = program_.roots[r];
-  const Cells x{fmt::format("(in{0} + first{0} + begin * {1})", root.input, root.n), root.n,
-                IsSingleInput(root.input)};
-  const std::string mean = PayloadOf(r, "1 + p"), squares = PayloadOf(r, fmt::format("{} + p", 1 + root.n));
   Line(3, fmt::format("if ((row + n) % {} == 0 || row + n == rows) {{", root.height));
   Line(3, fmt::format("const long begin = row / {0} * {0};", root.height));
   Line(3, "const int size = (int)(row + n - begin);");
   if (root.of_cells) {
     PrintMomentsOfCells(r);
-    return Line(3, "}");
+  } else {
+    Line(3, fmt::format("{}{} = (double)size;", IfMine("item == 0"), PayloadOf(r, "0")));
+    const Cells x{fmt::format("(in{0} + first{0} + begin * {1})", root.input, root.n), root.n,
+                  IsSingleInput(root.input)};
+    root.n <= kLanes ? PrintMomentsInLanes(r, x) : PrintMomentsInChains(r, x);
   }
-  Line(3, fmt::format("{}{} = (double)size;", IfMine("item == 0"), PayloadOf(r, "0")));
-  if (root.n <= kLanes && is_alone_) {
-    const auto each_row = [&](const std::string& statement) {
-      Line(4, fmt::format("for (int i = 0; i < size; ++i) {{ const int lane = i % 8; {} }}", statement));
-    };
-    const auto joined = [](std::string_view x) {
-      return fmt::format("(({0}[0] + {0}[4]) + ({0}[2] + {0}[6])) + (({0}[1] + {0}[5]) + ({0}[3] + {0}[7]))",
-                         x);
-    };
-    Line(3, fmt::format("for (int p = 0; p < {}; ++p) {{", root.n));
-    Line(4, "double acc[8], squared[8];");
-    Line(4, "for (int lane = 0; lane < 8; ++lane) { acc[lane] = 0.0; squared[lane] = 0.0; }");
-    each_row(fmt::format("acc[lane] = acc[lane] + {};", x.Load("i", "p")));
-    Line(4, fmt::format("const double mean = ({}) / (double)size;", joined("acc")));
-    each_row(
-        fmt::format("const double d = {} - mean; squared[lane] = squared[lane] + d * d;", x.Load("i", "p")));
-    Line(4, fmt::format("{} = mean; {} = {};", mean, squares, joined("squared")));
-    Line(3, "}");
-  } else if (root.n <= kLanes) {
-    PrintDeviations(
-        std::to_string(root.n), "size",
+  Line(3, "}");
+}
+
+// Of few columns: the rows of each in eight lanes.
+void TilePrinter::PrintMomentsInLanes(size_t r, const Cells& x) {
+  const int64_t columns = program_.roots[r].n;
+  if (!is_alone_)
+    return PrintDeviations(
+        std::to_string(columns), "size",
         [&](const Loader& load, const std::string& absent) { return load.Column(x, "w", absent); },
         [&] {
           Line(5, fmt::format("{} = mean;", PayloadOf(r, "1 + w")));
-          Line(5, fmt::format("{} = squares;", PayloadOf(r, fmt::format("{} + w", 1 + root.n))));
+          Line(5, fmt::format("{} = squares;", PayloadOf(r, fmt::format("{} + w", 1 + columns))));
         });
-  } else if (is_alone_) {
-    const std::string columns = InVectors(fmt::format("for (int p = 0; p < {}; ++p)", root.n));
-    Line(4, fmt::format("{} {{ {} = 0.0; {} = 0.0; }}", columns, mean, squares));
-    PrintChainsAlone(columns, "size", mean,
+  const auto each_row = [&](const std::string& statement) {
+    Line(4, fmt::format("for (int i = 0; i < size; ++i) {{ const int lane = i % 8; {} }}", statement));
+  };
+  Line(3, fmt::format("for (int p = 0; p < {}; ++p) {{", columns));
+  Line(4, "double acc[8], squared[8];");
+  Line(4, "for (int lane = 0; lane < 8; ++lane) { acc[lane] = 0.0; squared[lane] = 0.0; }");
+  each_row(fmt::format("acc[lane] = acc[lane] + {};", x.Load("i", "p")));
+  Line(4, fmt::format("const double mean = ({}) / (double)size;", printed::SumOfLanes("acc[{}]")));
+  each_row(
+      fmt::format("const double d = {} - mean; squared[lane] = squared[lane] + d * d;", x.Load("i", "p")));
+  Line(4, fmt::format("{} = mean;", PayloadOf(r, "1 + p")));
+  Line(4, fmt::format("{} = {};", PayloadOf(r, fmt::format("{} + p", 1 + columns)),
+                      printed::SumOfLanes("squared[{}]")));
+  Line(3, "}");
+}
+
+// Of more: each has a chain down its rows.
+void TilePrinter::PrintMomentsInChains(size_t r, const Cells& x) {
+  const int64_t columns = program_.roots[r].n;
+  const std::string mean = PayloadOf(r, "1 + p"), squares = PayloadOf(r, fmt::format("{} + p", 1 + columns));
+  if (is_alone_) {
+    const std::string each_column = InVectors(fmt::format("for (int p = 0; p < {}; ++p)", columns));
+    Line(4, fmt::format("{} {{ {} = 0.0; {} = 0.0; }}", each_column, mean, squares));
+    PrintChainsAlone(each_column, "size", mean,
                      [&](const std::string& i) { Line(5, fmt::format("acc = acc + {};", x.Load(i, "p"))); });
-    Line(4, fmt::format("{0} {1} = {1} / (double)size;", columns, mean));
-    PrintChainsAlone(columns, "size", squares, [&](const std::string& i) {
+    Line(4, fmt::format("{0} {1} = {1} / (double)size;", each_column, mean));
+    return PrintChainsAlone(each_column, "size", squares, [&](const std::string& i) {
       Line(5, fmt::format("const double d = {} - {}; acc = acc + d * d;", x.Load(i, "p"), mean));
     });
-  } else {
-    Line(3, EachTogether("p", std::to_string(root.n)));
-    Line(4, fmt::format("const int is_mine = p < {};", root.n));
-    Line(4, "double acc = 0.0, squares = 0.0;");
-    Line(4, "for (int i = 0; i < size; ++i)");
-    Line(5, fmt::format("if (is_mine) acc = acc + {};", x.Load("i", "p")));
-    Line(4, "const double mean = acc / (double)size;");
-    Line(4, "for (int i = 0; i < size; ++i)");
-    Line(5, fmt::format("if (is_mine) {{ const double d = {} - mean; squares = squares + d * d; }}",
-                        x.Load("i", "p")));
-    Line(4, fmt::format("if (is_mine) {{ {} = mean; {} = squares; }}", mean, squares));
-    Line(3, "}");
   }
+  Line(3, EachTogether("p", std::to_string(columns)));
+  Line(4, fmt::format("const int is_mine = p < {};", columns));
+  Line(4, "double acc = 0.0, squares = 0.0;");
+  Line(4, "for (int i = 0; i < size; ++i)");
+  Line(5, fmt::format("if (is_mine) acc = acc + {};", x.Load("i", "p")));
+  Line(4, "const double mean = acc / (double)size;");
+  Line(4, "for (int i = 0; i < size; ++i)");
+  Line(5, fmt::format("if (is_mine) {{ const double d = {} - mean; squares = squares + d * d; }}",
+                      x.Load("i", "p")));
+  Line(4, fmt::format("if (is_mine) {{ {} = mean; {} = squares; }}", mean, squares));
   Line(3, "}");
 }
 
@@ -108,15 +115,11 @@ void TilePrinter::PrintMomentsAlone(const Cells& x, const std::function<void(int
     Line(5, fmt::format("{0}[lane] = {0}[lane] + {1};", sums, added));
     Line(4, "}");
   };
-  const auto joined = [](std::string_view lanes) {
-    return fmt::format("(({0}[0] + {0}[4]) + ({0}[2] + {0}[6])) + (({0}[1] + {0}[5]) + ({0}[3] + {0}[7]))",
-                       lanes);
-  };
   Line(4, "int c;");
   each_cell("acc", false);
-  Line(4, fmt::format("const double mean = ({}) / (double)cells;", joined("acc")));
+  Line(4, fmt::format("const double mean = ({}) / (double)cells;", printed::SumOfLanes("acc[{}]")));
   each_cell("squared", true);
-  Line(4, fmt::format("const double squares = {};", joined("squared")));
+  Line(4, fmt::format("const double squares = {};", printed::SumOfLanes("squared[{}]")));
   store(4);
 }
 

@@ -28,7 +28,10 @@ class EveryTestOnDevice : public ::testing::Environment {
     if (!comparison_) return;
     fmt::print("{} calls on the device\n", comparison_->ran());
     for (const auto& [why, count] : comparison_->left_to_host()) fmt::print("{} not: {}\n", count, why);
-    EXPECT_GT(comparison_->ran(), 0);
+    const auto& tests = *::testing::UnitTest::GetInstance();
+    if (tests.test_to_run_count() > tests.total_test_count() / 2) {
+      EXPECT_GT(comparison_->ran(), 0);
+    }
   }
 
  private:

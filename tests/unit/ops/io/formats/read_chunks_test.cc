@@ -13,19 +13,21 @@
 namespace heddle::ops {
 namespace {
 
-/// Where threads that read wait for each other.
+/// Where threads that read wait for each other: a little at each chunk, since a worker of oneTBB that has
+/// missed one task comes with the next.
 struct Readers {
   std::mutex mutex;
   std::condition_variable changed;
   std::set<std::thread::id> threads;
-  bool gave_up = false;
+  int waits_left = 20;
 
   void Enter() {
     std::unique_lock lock(mutex);
     threads.insert(std::this_thread::get_id());
     changed.notify_all();
-    gave_up |=
-        !changed.wait_for(lock, std::chrono::seconds(10), [&] { return gave_up || threads.size() > 1; });
+    if (waits_left == 0) return;
+    --waits_left;
+    changed.wait_for(lock, std::chrono::seconds(1), [&] { return threads.size() > 1; });
   }
 };
 
