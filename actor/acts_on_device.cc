@@ -36,6 +36,9 @@ std::unique_ptr<ops::DeviceAct> KernelBody::BeginOnDevice(size_t number,
                                                   .streams = streams,
                                                   .context = context_,
                                                   .user = prepared.user,
+                                                  .position = prepared.node != nullptr
+                                                                  ? prepared.node->position
+                                                                  : SourcePosition(),
                                                   .results = results,
                                                   .on_host = std::move(on_host),
                                                   .ends_with_its_commands =

@@ -43,7 +43,7 @@ constexpr Option kOptions[] = {
     kDataRootOption,
     kSpillFolderOption,
     {"devices", Kind::kValue, "NAME",
-     "device that jobs may use here: cpu, none (default), auto, the fastest of this machine, or opencl:0"},
+     "device that jobs may use here: cpu: none (default); auto, the fastest of this machine, or opencl:0"},
     {"run-as-owner", Kind::kFlag, "", "as root: run each job as the user who is called as its owner"},
     {"no-isolation", Kind::kFlag, "",
      "do not keep executors in by Landlock and seccomp (default: keep them in)"},

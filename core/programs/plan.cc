@@ -316,6 +316,9 @@ std::string Plan::ToText() const {
   for (const Binding& binding : live_out) AppendBinding("live_out", binding, &text);
   AppendBytesOfRanks("peak_bytes", peak_bytes, &text);
   AppendBytesOfRanks("pool_bytes", pool_bytes, &text);
+  if (device_room.bytes != INT64_MAX)
+    text += fmt::format("device_room {} {} {}\n", device_room.bytes, device_room.is_host ? 1 : 0,
+                        device_room.of_host);
   return text;
 }
 
@@ -340,6 +343,11 @@ Result<Plan> Plan::Parse(std::string_view text) {
   while (reader.AcceptWord("live_out")) plan.live_out.push_back(ReadBinding(reader));
   while (reader.AcceptWord("peak_bytes")) plan.peak_bytes.push_back(reader.Integer());
   while (reader.AcceptWord("pool_bytes")) plan.pool_bytes.push_back(reader.Integer());
+  if (reader.AcceptWord("device_room")) {
+    plan.device_room.bytes = reader.Integer();
+    plan.device_room.is_host = reader.Integer() != 0;
+    plan.device_room.of_host = reader.Integer();
+  }
   if (!reader.AtEnd()) reader.Fail("a line of a plan");
   HEDDLE_RETURN_IF_ERROR(reader.status());
   return plan;

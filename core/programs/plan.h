@@ -111,6 +111,14 @@ struct Binding {
 /// All tasks and registers of one block for all ranks. Plain data; a rank constructs only the actors of its
 /// own tasks.
 struct Plan {
+  /// What a plan leaves of the memory of its device to variables which it does not read. It says so itself:
+  /// ranks whose machines have other devices, or none, make room for the same plan alike.
+  struct DeviceRoom {
+    int64_t bytes = INT64_MAX;    ///< Of its memory; INT64_MAX: the session has no device.
+    bool is_host = false;         ///< Its memory is that of the process; then
+    int64_t of_host = INT64_MAX;  ///< of that of the process, with what variables on the host take of it.
+  };
+
   uint64_t key = 0;  ///< Hash of block, shapes, formats, distributions, ranks, options.
   int32_t ranks = 1;
   std::vector<StreamDescription> streams = StandardStreams();  ///< Of every rank.
@@ -124,6 +132,7 @@ struct Plan {
   std::vector<int64_t> peak_bytes;  ///< Per rank: what its registers take at most, whatever the interleaving
                                     ///< of acts (I8); checked before the plan runs.
   std::vector<int64_t> pool_bytes;  ///< Per rank: the same as the pool of blocks rounds sizes up.
+  DeviceRoom device_room;
 
   std::string ToText() const;
   static Result<Plan> Parse(std::string_view text);

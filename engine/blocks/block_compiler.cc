@@ -13,6 +13,7 @@
 #include "core/hash.h"
 #include "engine/blocks/graph_cut.h"
 #include "engine/blocks/speculation.h"
+#include "engine/devices/memory_on_device.h"
 #include "engine/machine/machine_constants.h"
 #include "engine/session/planning.h"
 #include "engine/variables/live_in.h"
@@ -382,6 +383,7 @@ Result<Plan> BlockCompiler::MakePlan(const Graph& graph, const VariableTable& fr
   const int64_t least_bytes =
       options_.panel_bytes > 0 ? options_.panel_bytes : scheduler::LeastPanelledBytes(MemoryOf(options_));
   if (plan.ok() && options_.require_streaming) HEDDLE_RETURN_IF_ERROR(CheckStreams(*plan, least_bytes));
+  if (plan.ok()) SetDeviceRoom(options_, &*plan);
   return plan;
 }
 
@@ -394,7 +396,9 @@ Result<Plan> BlockCompiler::MakeExchange(const Graph& graph,
   options.in_panels = !options.panelled.empty();
   if (options.in_panels) options.memory_bytes = MemoryOf(options_);
   options.leaves_panels = false;  // What asks for it is no plan.
-  return scheduler::Schedule(graph, DistributionsIn(graph, frame), options);
+  HEDDLE_ASSIGN_OR_RETURN(Plan plan, scheduler::Schedule(graph, DistributionsIn(graph, frame), options));
+  SetDeviceRoom(options_, &plan);
+  return plan;
 }
 
 }  // namespace heddle::engine

@@ -203,13 +203,6 @@ class BlockRunner : public GraphRunner {
   const OpenFrames* frames_ = nullptr;
   uint32_t runs_ = 0;  // in the lane
   PlanEnd plan_end_ = PlanEnd::kWell;
-  // Of the memory of the device, which may be that of the host, what a plan leaves to copies of variables,
-  // and to those that are nowhere else.
-  struct RoomOnDevice {
-    int64_t bytes = INT64_MAX;  // The plan takes nothing of it.
-    bool is_host = false;
-  };
-  std::unordered_map<uint64_t, RoomOnDevice> room_on_device_;  // By the key of a plan.
   int64_t room_ = INT64_MAX;                                              // Of panels that are kept.
   std::unordered_map<uint64_t, scheduler::MemoryOfPlan> planned_memory_;  // By the key of a plan.
 };

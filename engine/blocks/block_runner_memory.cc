@@ -12,7 +12,6 @@
 #include "core/memory/memory_budget.h"
 #include "core/values/sizes.h"
 #include "engine/blocks/block_runner.h"
-#include "engine/devices/memory_on_device.h"
 #include "engine/session/planning.h"
 #include "engine/session/state_taker.h"
 #include "ops/base/split.h"
@@ -28,43 +27,14 @@ int64_t BlockRunner::BytesBeside(const Graph& graph, const VariableTable& frame)
                              scheduler::LeastPanelledBytes(MemoryOf(options_)));
 }
 
-namespace {
-
-int64_t MostOf(const std::vector<int64_t>& bytes) {
-  return bytes.empty() ? 0 : *std::max_element(bytes.begin(), bytes.end());
-}
-
-}  // namespace
-
 Status BlockRunner::BringToHost(Variable* variable) {
-  if (variable->residence == Residence()) return OkStatus();
-  if (!variable->residence.on_host)
-    HEDDLE_RETURN_IF_ERROR(WithinMemory("variables", [&]() -> Status {
-      HEDDLE_ASSIGN_OR_RETURN(variable->value, ops::Decoded(std::move(variable->value)));
-      return OkStatus();
-    }));
-  variable->residence = {};
-  variable->on_device = Value();
-  return OkStatus();
+  return WithinMemory("variables", [&] { return engine::BringToHost(variable); });
 }
 
 // Copies go first, then what is nowhere else; all ranks do the same, by sizes that all know.
 Status BlockRunner::MakeRoomOnDevice(const Plan& plan, VariableTable* frame) {
-  const auto [found, is_new] = room_on_device_.try_emplace(plan.key);
-  if (is_new || plan.key == 0) {
-    const std::optional<MemoryOnDevice> needed = MemoryOnDeviceOf(plan);
-    if (needed) {
-      int64_t& room = found->second.bytes;
-      room = engine::RoomOnDevice(needed->memory_bytes) - SaturatingSum(needed->values, needed->working);
-      // The plan has more of the memory of the host, and other variables are there.
-      found->second.is_host = needed->is_host;
-      if (needed->is_host && MemoryOf(options_) > 0)
-        room = std::min(room,
-                        MemoryOf(options_) - MostOf(plan.pool_bytes) - BytesBeside(plan.graph, *frame));
-    }
-  }
-  const auto [room, is_host] = found->second;
-  if (room == INT64_MAX) return OkStatus();
+  if (plan.device_room.bytes == INT64_MAX) return OkStatus();
+  const bool is_host = plan.device_room.is_host;
   std::set<std::string> read;
   // Plans in panels read variables in the memory of the host, whatever is there of them.
   for (const Binding& binding : plan.live_in)
@@ -82,6 +52,11 @@ Status BlockRunner::MakeRoomOnDevice(const Plan& plan, VariableTable* frame) {
   add(*frame, true);
   for (size_t i = 0; frames_ != nullptr && i < frames_->size(); ++i)
     if ((*frames_)[i].get() != frame) add(*(*frames_)[i], false);
+  if (others.empty()) return OkStatus();
+  int64_t room = plan.device_room.bytes;
+  // The plan has more of the memory of the host, and other variables are there.
+  if (plan.device_room.of_host != INT64_MAX)
+    room = std::min(room, plan.device_room.of_host - BytesBeside(plan.graph, *frame));
   for (const bool is_copy : {true, false})
     for (Variable* const variable : others) {
       if (bytes <= room) return OkStatus();

@@ -146,11 +146,12 @@ Status ControlProgram::Enter(const Block& block) {
           return OkStatus();
         }
       }
-      if (options_.devices != "cpu") blocks_.SetLoops(LoopsAround());
+      TellLoops();
       HEDDLE_RETURN_IF_ERROR(blocks_.Run(block.id, block.graph, &frame()));
       FreeDead(block);
       return OkStatus();
     case Block::Kind::kIf: {
+      TellLoops();
       HEDDLE_ASSIGN_OR_RETURN(const bool taken, Decide(block));
       stack_.push_back(
           {.kind = Kind::kSequence, .blocks = taken ? &block.body : &block.otherwise, .owner = &block});
@@ -158,6 +159,7 @@ Status ControlProgram::Enter(const Block& block) {
     }
     case Block::Kind::kWhile: {
       size_t next = 0;
+      TellLoops(&block);
       HEDDLE_ASSIGN_OR_RETURN(const bool again, DecideLoop(block, &next));
       if (again) {
         stack_.push_back({.kind = Kind::kWhile, .blocks = &block.body, .next = next, .owner = &block});
@@ -183,6 +185,7 @@ Status ControlProgram::FinishBody() {
   switch (top.kind) {
     case Kind::kSequence: break;
     case Kind::kWhile: {
+      TellLoops();
       HEDDLE_ASSIGN_OR_RETURN(const bool again, DecideLoop(*owner, &top.next));
       if (again) {
         ++top.round;
@@ -280,6 +283,7 @@ Result<std::optional<int64_t>> ControlProgram::LoopBound(const Block& block, con
 }
 
 Status ControlProgram::EnterFor(const Block& block) {
+  TellLoops();
   HEDDLE_RETURN_IF_ERROR(blocks_.Run(block.id, block.graph, &frame()));
   HEDDLE_ASSIGN_OR_RETURN(const std::optional<int64_t> first, LoopBound(block, Block::kFrom));
   HEDDLE_ASSIGN_OR_RETURN(const std::optional<int64_t> last, LoopBound(block, Block::kTo));

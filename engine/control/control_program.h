@@ -124,8 +124,10 @@ class ControlProgram {
   Status RunStep();
   Status RunWatchedStep();
   void ShowEntered(const Activation& activation);
-  // Those of the call that runs, the innermost last.
-  OpenLoops LoopsAround();
+  // Tells who plans the next block which loops are around it: those of the call that runs, the innermost
+  // last; of a condition, the loop that asks it, too.
+  void TellLoops(const Block* entered = nullptr);
+  OpenLoop LoopOf(const Block& loop, double rounds);
   void ShowLeft(Kind kind);
   Status EnterLoopsAgain();
   ControlState State() const;

@@ -168,11 +168,16 @@ Status SharedIterations::ExchangeCells(const Block& loop, const std::vector<Shar
     Variable merged = *frame->Find(name);
     merged.source = nullptr;
     merged.info = touched->info;
-    if (merged.IsHeldBy(options_.rank)) {
+    if (!merged.IsHeldBy(options_.rank)) {
+      merged.SetOnHost(Value());
+    } else {
       const Variable* const changed = changes.Find(name);
+      HEDDLE_RETURN_IF_ERROR(BringToHost(&merged));
       Matrix result = merged.value.matrix();
       if (changed != nullptr) {
-        const Matrix& whole = before.Find(name)->value.matrix();
+        Variable old = *before.Find(name);
+        HEDDLE_RETURN_IF_ERROR(BringIntoMemory(&old));
+        const Matrix& whole = old.value.matrix();
         const Split& split = merged.distribution.split;
         const bool is_split = merged.distribution.IsSplit();
         const bool has_rows = is_split && split.axis == Axis::kRows;
@@ -186,7 +191,7 @@ Status SharedIterations::ExchangeCells(const Block& loop, const std::vector<Shar
       }
       HEDDLE_ASSIGN_OR_RETURN(result,
                               merged.info.format == Format::kDense ? ToDense(result) : ToSparse(result));
-      merged.value = Value(std::move(result));
+      merged.SetOnHost(Value(std::move(result)));
     }
     frame->Set(name, std::move(merged));
   }

@@ -143,7 +143,10 @@ class ParallelIterations::Worker : public SumTaker {
       const Variable* const variable = frame.Find(name);
       if (variable == nullptr || variable->list != nullptr)
         return FailedPrecondition("a term of a sum has no value, or is a list").At(block.position);
-      term.values.emplace(name, *variable);
+      // Terms are of the host's memory: they may travel to other ranks, and wait for long.
+      Variable term_value = *variable;
+      HEDDLE_RETURN_IF_ERROR(BringToHost(&term_value));
+      term.values.emplace(name, std::move(term_value));
     }
     loop_.terms->Add(std::move(term));
     return OkStatus();

@@ -3,6 +3,8 @@
 
 #include <algorithm>
 
+#include "core/values/sizes.h"
+#include "engine/session/planning.h"
 #include "ops/device/opencl/usable_devices.h"
 #include "scheduler/devices/scratch_on_device.h"
 #include "scheduler/plan_memory.h"
@@ -20,6 +22,22 @@ std::optional<MemoryOnDevice> MemoryOnDeviceOf(const Plan& plan) {
                         .is_host = device->description().is_host,
                         .values = scheduler::PeakOnDevice(plan, stream->device),
                         .working = scheduler::ScratchOnDevice(plan, device->description())};
+}
+
+void SetDeviceRoom(const SessionOptions& session, Plan* plan) {
+  const std::optional<scheduler::DeviceOptions> asked = scheduler::ParseDevices(session.devices);
+  const ops::ComputeDevice* const device = asked ? ops::UsableDevice(asked->device) : nullptr;
+  if (device == nullptr) return;
+  // A plan without the device leaves all of it, but not all of the memory that both may share.
+  const std::optional<MemoryOnDevice> needed = MemoryOnDeviceOf(*plan);
+  Plan::DeviceRoom& room = plan->device_room;
+  room.bytes = RoomOnDevice(device->description().memory_bytes);
+  if (needed) room.bytes -= SaturatingSum(needed->values, needed->working);
+  room.is_host = device->description().is_host;
+  if (!room.is_host || MemoryOf(session) <= 0) return;
+  const std::vector<int64_t>& of_ranks = plan->pool_bytes;
+  const int64_t most = of_ranks.empty() ? 0 : *std::max_element(of_ranks.begin(), of_ranks.end());
+  room.of_host = MemoryOf(session) - most;
 }
 
 }  // namespace heddle::engine

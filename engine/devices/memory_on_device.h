@@ -5,6 +5,7 @@
 #include <optional>
 
 #include "core/programs/plan.h"
+#include "engine/variables/session_options.h"
 
 namespace heddle::engine {
 
@@ -19,5 +20,8 @@ struct MemoryOnDevice {
 
 /// nullopt where the plan has no device, or this process does not have it.
 std::optional<MemoryOnDevice> MemoryOnDeviceOf(const Plan& plan);
+
+/// Plan::device_room of a plan that is done otherwise, by who makes it for all ranks.
+void SetDeviceRoom(const SessionOptions& session, Plan* plan);
 
 }  // namespace heddle::engine

@@ -42,6 +42,7 @@ Status GrownColumns::Append(VariableTable* frame, const std::string& name, const
     grown_.push_back({.frame = frame, .name = name, .pieces = {}});
     grown = &grown_.back();
   }
+  HEDDLE_RETURN_IF_ERROR(BringToHost(variable));
   HEDDLE_ASSIGN_OR_RETURN(Matrix added, ToDense(piece));
   if (!variable->is_growing) {
     HEDDLE_ASSIGN_OR_RETURN(Matrix first, ToDense(variable->value.matrix()));

@@ -75,6 +75,7 @@ bool SharesValue(const Variable& a, const Variable& b) {
 }
 
 Status BringIntoMemory(Variable* variable) {
+  HEDDLE_RETURN_IF_ERROR(BringToHost(variable));
   if (!variable->value.IsPanels()) return OkStatus();
   const std::shared_ptr<const RowPanels> panels = variable->value.panels();
   HEDDLE_ASSIGN_OR_RETURN(variable->value, panels->Rows(0, panels->shape().rows));

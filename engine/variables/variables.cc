@@ -4,6 +4,8 @@
 #include <tuple>
 #include <utility>
 
+#include "ops/cells/storage.h"
+
 namespace heddle::engine {
 
 Variable Variable::OfScalar(Scalar scalar) {
@@ -20,6 +22,22 @@ Variable Variable::OfList(std::shared_ptr<ListOf<Variable>> list) {
 
 Variable Variable::Placeholder(Distribution distribution, const ValueInfo& info) {
   return {.distribution = distribution, .info = info, .is_placeholder = true};
+}
+
+void Variable::SetOnHost(Value cells) {
+  value = std::move(cells);
+  residence = {};
+  on_device = Value();
+}
+
+Status BringToHost(Variable* variable) {
+  if (variable->residence == Residence()) return OkStatus();
+  Value cells = variable->value;
+  if (!variable->residence.on_host) {
+    HEDDLE_ASSIGN_OR_RETURN(cells, ops::Decoded(std::move(cells)));
+  }
+  variable->SetOnHost(std::move(cells));
+  return OkStatus();
 }
 
 const Variable* VariableTable::Find(std::string_view name) const {

@@ -36,6 +36,8 @@ struct Variable {
   static Variable OfScalar(Scalar scalar);
   static Variable OfList(std::shared_ptr<ListOf<Variable>> list);
   static Variable Placeholder(Distribution distribution, const ValueInfo& info);
+  /// The value from now on, in the memory of the host alone.
+  void SetOnHost(Value cells);
   /// Whether `rank` holds cells of it.
   bool IsHeldBy(int rank) const { return distribution.IsHeldBy(rank); }
 };
@@ -58,6 +60,9 @@ class VariableTable {
  private:
   std::map<std::string, Variable, std::less<>> variables_;
 };
+
+/// Brings its cells to the memory of the host alone. Errors: as DeviceCells::ToHost.
+Status BringToHost(Variable* variable);
 
 /// Whether ConvertTo would leave it as it is.
 bool IsOfType(const Variable& variable, DataType data_type, ValueType value_type);

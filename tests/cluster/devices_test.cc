@@ -87,6 +87,24 @@ TEST_F(DeviceJobs, ComputeTheSameBytesOnAllWorkersAndOnSome) {
   EXPECT_NE(other.errors.find("a offers no opencl:1"), std::string::npos) << other.errors;
 }
 
+// A rank with the device drops copies to make room for a plan. One without the device drops them, too, or ranks
+// would look for different plans from then on.
+TEST_F(DeviceJobs, RanksWithoutTheDeviceMakeRoomAlike) {
+  StartWorker("a", "opencl:0");
+  StartWorker("b", "cpu");
+  const std::string script =
+      "X = rand(rows=9000, cols=1000, seed=1); Y = rand(rows=9000, cols=1000, seed=2); s = 0\n"
+      "for (k in 1:2) {\n"
+      "  for (i in 1:2) s = s + sum(exp(X * i)) + sum(exp(Y * i))\n"
+      "  if (s > 0) { Z = rand(rows=20000, cols=1000, seed=k); s = s + sum(exp(Z)) }\n"
+      "}\n"
+      "print(s)";
+  const Finished job = cluster_.Run(
+      {"job", "submit", "--workers", "2", "--memory", "300M", "--devices", "opencl:0", "-e", script});
+  EXPECT_EQ(job.code, 0) << job.errors;
+  EXPECT_EQ(job.output, cluster_.Run({"run", "-e", script}).output);
+}
+
 TEST_F(DeviceJobs, AWorkerWithoutTheDeviceWorksAndSaysSo) {
   const BackgroundProcess& worker = StartWorker("a", "opencl:99");
   EXPECT_NE(worker.output().find("--devices opencl:99: there is no opencl:99, the last device is opencl:"),

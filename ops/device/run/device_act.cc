@@ -355,7 +355,7 @@ void DeviceAct::Step(const std::function<void()>& ready) {
 }
 
 void DeviceAct::End(Status why) {
-  status_ = std::move(why);
+  status_ = why.At(given_.position);
   next_ = Place::kDone;
 }
 

@@ -37,6 +37,7 @@ class DeviceAct {
     DeviceStreams& streams;
     KernelContext& context;
     std::string_view user;     ///< What asks for memory, for messages.
+    SourcePosition position;   ///< Of what runs, for errors.
     std::span<Value> results;  ///< One for each data register of the task.
     /// By result: whether it is in the memory of the host at the end, wherever it is made.
     std::vector<bool> on_host = {};

@@ -162,6 +162,19 @@ live_out "y" each %1 : scalar double 0x0 dense
 )");
 }
 
+// Ranks make room on their devices by what the plan says, not by what each of them has.
+TEST(TextFormTest, APlanSaysWhatRoomItLeavesOnItsDevice) {
+  Plan plan;
+  EXPECT_EQ(plan.ToText().find("device_room"), std::string::npos);
+  EXPECT_EQ(Plan::Parse(plan.ToText())->device_room.bytes, INT64_MAX);
+  plan.device_room = {.bytes = -5, .is_host = true, .of_host = 7};
+  const Result<Plan> parsed = Plan::Parse(plan.ToText());
+  ASSERT_TRUE(parsed.ok()) << parsed.status().ToString();
+  EXPECT_EQ(parsed->device_room.bytes, -5);
+  EXPECT_TRUE(parsed->device_room.is_host);
+  EXPECT_EQ(parsed->device_room.of_host, 7);
+}
+
 TEST(TextFormTest, ATaskIdHoldsItsDevice) {
   const Device last{DeviceType::kCpu, kMostDevices - 1};
   const TaskId id = TaskId::Make(0xffff, last, kMostStreams - 1, 0x1fffff);

@@ -38,5 +38,21 @@ TEST(DeviceActTest, TheHeapRefusesNothingToAStepAtTheQueue) {
   EXPECT_EQ(act.modes, (std::vector{HeapMode::kCounts, HeapMode::kRefuses, HeapMode::kRefuses}));
 }
 
+class FailingAct : public DeviceAct {
+ public:
+  using DeviceAct::DeviceAct;
+
+ protected:
+  Status Advance() override { return ResourceExhausted("no memory"); }
+};
+
+TEST(DeviceActTest, ErrorsHaveThePlaceOfWhatRuns) {
+  DeviceStreams streams;
+  KernelContext context;
+  FailingAct act(
+      {.streams = streams, .context = context, .user = "a test", .position = {"cg.dml", 14, 7}});
+  EXPECT_EQ(TakeAllSteps(act).position(), (SourcePosition{"cg.dml", 14, 7}));
+}
+
 }  // namespace
 }  // namespace heddle::ops::testing

@@ -256,7 +256,7 @@ TEST(RefusedDevicesTest, Names) {
   EXPECT_EQ(ParseDevice("opencl:0"), (Device{DeviceType::kOpenCl, 0}));
   EXPECT_EQ(ParseDevice("opencl:12"), (Device{DeviceType::kOpenCl, 12}));
   for (const char* name :
-       {"cpu", "cpu:0", "opencl", "opencl:", "opencl:x", "opencl:-1", "opencl:1x", "opencl:128"})
+       {"cpu", "cpu:0", "opencl", "opencl:", "opencl:x", "opencl:-1", "opencl:1x", "opencl:128", "opencl:00"})
     EXPECT_EQ(ParseDevice(name), std::nullopt) << name;
 }
 
