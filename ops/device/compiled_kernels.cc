@@ -14,9 +14,10 @@ constexpr size_t kMostKernels = 1024;
 
 // A kernel, or why there is none. Whoever asks while it is compiled waits.
 struct Compiled {
-  std::once_flag is_made;
+  std::mutex mutex;  // Of the next two.
+  bool is_made = false;
   Result<std::shared_ptr<DeviceKernel>> kernel = Internal("a kernel that nobody has compiled");
-  bool is_there = false;  // Of the mutex of all.
+  bool is_there = false;  // Under the mutex of all.
 };
 
 using Key = std::tuple<uint64_t, std::string, std::string>;  // Device, name and source.
@@ -24,7 +25,6 @@ using Key = std::tuple<uint64_t, std::string, std::string>;  // Device, name and
 struct Kernels {
   std::mutex mutex;  // Not held while something is compiled.
   RecentlyUsedMap<Key, std::shared_ptr<Compiled>> by_source{kMostKernels};
-  int64_t compiled = 0;
 };
 
 Kernels& OfProcess() {
@@ -46,12 +46,12 @@ Result<std::shared_ptr<DeviceKernel>> KernelOf(ComputeDevice& device, const std:
     compiled = found != nullptr ? *found
                                 : kernels.by_source.Add(std::move(key), std::make_shared<Compiled>());
   }
-  std::call_once(compiled->is_made, [&] {
-    compiled->kernel = device.Compile(source, name);
-    const std::lock_guard lock(kernels.mutex);
-    compiled->is_there = true;
-    ++kernels.compiled;
-  });
+  const std::lock_guard making(compiled->mutex);
+  if (compiled->is_made) return compiled->kernel;
+  compiled->kernel = device.Compile(source, name);
+  compiled->is_made = !IsForNow(compiled->kernel.status());
+  const std::lock_guard lock(kernels.mutex);
+  compiled->is_there = compiled->is_made;
   return compiled->kernel;
 }
 
@@ -63,12 +63,6 @@ bool IsCompiled(const ComputeDevice& device, const std::string& source, const st
     if (found != nullptr && (*found)->is_there) return true;
   }
   return device.IsKept(source);
-}
-
-int64_t CompiledKernels() {
-  Kernels& kernels = OfProcess();
-  const std::lock_guard lock(kernels.mutex);
-  return kernels.compiled;
 }
 
 }  // namespace heddle::ops

@@ -10,8 +10,8 @@
 // kernel. The least recently used go when there are many. Thread-safe.
 namespace heddle::ops {
 
-/// The function `name` of the program, compiled if it is new; or why the compiler of the device refuses it,
-/// which is not asked again.
+/// The function `name` of the program, compiled if it is new; or why there is none. A compiler that refuses
+/// it is not asked again, one that had no memory, or no device, is (IsForNow).
 Result<std::shared_ptr<DeviceKernel>> KernelOf(ComputeDevice& device, const std::string& source,
                                                const std::string& name);
 
@@ -19,7 +19,9 @@ Result<std::shared_ptr<DeviceKernel>> KernelOf(ComputeDevice& device, const std:
 /// work the device keeps (ComputeDevice::IsKept).
 bool IsCompiled(const ComputeDevice& device, const std::string& source, const std::string& name);
 
-/// How many kernels KernelOf has had compiled in this process, of all devices.
-int64_t CompiledKernels();
+/// Whether what has failed may go well later.
+inline bool IsForNow(const Status& status) {
+  return status.code() == StatusCode::kResourceExhausted || status.code() == StatusCode::kUnavailable;
+}
 
 }  // namespace heddle::ops

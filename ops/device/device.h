@@ -60,8 +60,6 @@ class DeviceQueue {
   virtual const DeviceQueue& target() const { return *this; }
   virtual Status Write(const void* from, int64_t bytes, DeviceMemory& to, int64_t offset) = 0;
   virtual Status Read(const DeviceMemory& from, int64_t offset, int64_t bytes, void* to) = 0;
-  virtual Status Copy(const DeviceMemory& from, int64_t from_offset, int64_t bytes, DeviceMemory& to,
-                      int64_t to_offset) = 0;
   /// Keeps the memory among the arguments until it is done.
   virtual Status Launch(const std::shared_ptr<DeviceKernel>& kernel,
                         std::span<const DeviceArgument> arguments, const LaunchShape& shape) = 0;

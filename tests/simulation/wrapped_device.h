@@ -132,10 +132,6 @@ class WrappedDevice : public ops::ComputeDevice, public ops::DeviceSet {
     Status Read(const ops::DeviceMemory& from, int64_t offset, int64_t bytes, void* to) override {
       return Do([&] { return inner_->Read(from, offset, bytes, to); });
     }
-    Status Copy(const ops::DeviceMemory& from, int64_t from_offset, int64_t bytes, ops::DeviceMemory& to,
-                int64_t to_offset) override {
-      return Do([&] { return inner_->Copy(from, from_offset, bytes, to, to_offset); });
-    }
     Status Launch(const std::shared_ptr<ops::DeviceKernel>& kernel,
                   std::span<const ops::DeviceArgument> arguments, const ops::LaunchShape& shape) override {
       return Do([&] { return inner_->Launch(kernel, arguments, shape); });

@@ -85,7 +85,6 @@ int64_t SimulatedDevice::DurationOf(const Command& command) {
   switch (command.kind) {
     case Command::Kind::kWrite: return options_.times->write_ns;
     case Command::Kind::kRead: return options_.times->read_ns;
-    case Command::Kind::kCopy:
     case Command::Kind::kLaunch: return options_.times->launch_ns;
     case Command::Kind::kTell: break;
   }
@@ -229,8 +228,7 @@ Status SimulatedDevice::Run(Command& command) {
     case Command::Kind::kTell: return OkStatus();
     case Command::Kind::kLaunch: return RunKernel(command);
     case Command::Kind::kWrite:
-    case Command::Kind::kRead:
-    case Command::Kind::kCopy: break;
+    case Command::Kind::kRead: break;
   }
   const Access& first = command.accesses.front();
   Memory& memory = *first.memory;
@@ -246,16 +244,11 @@ Status SimulatedDevice::Run(Command& command) {
       Fault(fmt::format("the host has changed what a write to memory {} reads", memory.id()));
     std::memcpy(cells, command.from, static_cast<size_t>(bytes));
     memory.Wrote(first.begin, first.end);
-  } else if (command.kind == Command::Kind::kRead) {
+  } else {
     ++reads_;
     if (!IsFilled(command.to, bytes, kTooSoon))
       Fault(fmt::format("the host has changed what a read of memory {} writes", memory.id()));
     std::memcpy(command.to, cells, static_cast<size_t>(bytes));
-  } else {
-    const Access& second = command.accesses[1];
-    std::memmove(second.memory->Open() + second.begin, cells, static_cast<size_t>(bytes));
-    second.memory->Wrote(second.begin, second.end);
-    second.memory->Close();
   }
   memory.Close();
   return OkStatus();

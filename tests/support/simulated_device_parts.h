@@ -101,7 +101,7 @@ struct SimulatedDevice::Access {
 };
 
 struct SimulatedDevice::Command {
-  enum class Kind { kWrite, kRead, kCopy, kLaunch, kTell };
+  enum class Kind { kWrite, kRead, kLaunch, kTell };
   Kind kind = Kind::kTell;
   std::string what;
   std::vector<Access> accesses;
@@ -152,14 +152,6 @@ class SimulatedDevice::Queue : public ops::DeviceQueue {
     Command command{.kind = Command::Kind::kRead, .what = "a read", .to = to};
     HEDDLE_RETURN_IF_ERROR(Add(&command, from, offset, bytes, /*writes=*/false));
     Fill(to, bytes, kTooSoon);
-    return device_.Enqueue(*this, std::move(command));
-  }
-  Status Copy(const DeviceMemory& from, int64_t from_offset, int64_t bytes, DeviceMemory& to,
-              int64_t to_offset) override {
-    if (bytes == 0) return OkStatus();
-    Command command{.kind = Command::Kind::kCopy, .what = "a copy"};
-    HEDDLE_RETURN_IF_ERROR(Add(&command, from, from_offset, bytes, /*writes=*/false));
-    HEDDLE_RETURN_IF_ERROR(Add(&command, to, to_offset, bytes, /*writes=*/true));
     return device_.Enqueue(*this, std::move(command));
   }
   Status Launch(const std::shared_ptr<ops::DeviceKernel>& kernel,

@@ -80,15 +80,6 @@ class OpenClQueue : public DeviceQueue {
                                           nullptr, event);
     });
   }
-  Status Copy(const DeviceMemory& from, int64_t from_offset, int64_t bytes, DeviceMemory& to,
-              int64_t to_offset) override {
-    if (bytes == 0) return OkStatus();
-    return Queued("a copy on the device", {&MemoryOf(from), &MemoryOf(to)}, [&](cl_event* event) {
-      return library_.clEnqueueCopyBuffer(
-          queue_, MemoryOf(from).handle(), MemoryOf(to).handle(), static_cast<size_t>(from_offset),
-          static_cast<size_t>(to_offset), static_cast<size_t>(bytes), 0, nullptr, event);
-    });
-  }
   Status Launch(const std::shared_ptr<DeviceKernel>& kernel, std::span<const DeviceArgument> arguments,
                 const LaunchShape& shape) override {
     auto& function = static_cast<OpenClKernel&>(*kernel);

@@ -71,8 +71,12 @@ Result<cl_program> OpenClPrograms::Compile(const std::string& source) const {
   if (program == nullptr || code != CL_SUCCESS) return OpenClError(code, "a program", description_);
   code = library_.clBuildProgram(program, 1, &id_, kOptions, nullptr, nullptr);
   if (code == CL_SUCCESS) return program;
-  const Status status = Internal("the compiler of the device {} refuses a program ({}): {}",
-                                 description_.name, NameOfOpenClError(code), BuildLog(program));
+  const bool is_for_now = code == CL_OUT_OF_HOST_MEMORY || code == CL_MEM_OBJECT_ALLOCATION_FAILURE ||
+                          code == CL_DEVICE_NOT_AVAILABLE;
+  const Status status = is_for_now
+                            ? OpenClError(code, "a program", description_)
+                            : Internal("the compiler of the device {} refuses a program ({}): {}",
+                                       description_.name, NameOfOpenClError(code), BuildLog(program));
   library_.clReleaseProgram(program);
   return status;
 }

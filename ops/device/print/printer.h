@@ -25,7 +25,7 @@ class Printer {
   std::string Define(std::string_view type, const std::string& expression);
   /// The name of a type or conversion of this printer's values: "as_double", or "as_double8".
   std::string Widened(std::string_view name) const;
-  /// A line as it is; nothing before it and behind it counts as the same.
+  /// A line as it is. Values before it still count as defined behind it.
   void Line(std::string_view line);
   /// A name that nothing else has.
   std::string NewName();

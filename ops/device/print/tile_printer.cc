@@ -322,7 +322,13 @@ void TilePrinter::PrintTasks() {
                 : fmt::format("__global double* const sum{0} = root{0} + row / {1} * {2};", r,
                               program_.roots[r].height,
                               program_.roots[r].width * ChunksOfRow(program_.roots[r])));
-  for (size_t r = 0; r < program_.roots.size(); ++r) PrintStartOfLeaf(r);
+  bool adds_entries = false;
+  for (size_t r = 0; r < program_.roots.size(); ++r) {
+    PrintStartOfLeaf(r);
+    adds_entries |= AddsEntries(r);
+  }
+  // Whoever has an entry adds to the place that its column names.
+  if (adds_entries) Barrier();
   for (const Step& step : program_.steps) PrintStep(step);
   for (size_t r = 0; r < program_.roots.size(); ++r)
     if (program_.roots[r].kind == TileRoot::Kind::kMoments) PrintMoments(r);

@@ -364,11 +364,14 @@ Result<DeviceStreams::Stream> DeviceAct::Stream() {
 }
 
 bool DeviceAct::WaitsForMemory(const Status& status) {
-  if (status.code() != StatusCode::kResourceExhausted || has_waited_) return false;
+  // Its own commands, of which some were queued before others found no memory; then those that compute.
+  const StreamKind streams[] = {given_.stream, StreamKind::kCompute};
+  const size_t most = given_.stream == StreamKind::kCompute ? 1 : 2;
+  if (status.code() != StatusCode::kResourceExhausted || waits_ == most) return false;
   const Result<DeviceStreams::Stream> busy =
-      given_.streams.Find(given_.device, StreamKind::kCompute, given_.context.devices);
+      given_.streams.Find(given_.device, streams[waits_], given_.context.devices);
   if (!busy.ok()) return false;
-  has_waited_ = true;
+  ++waits_;
   WaitThen(*busy->queue, Place::kQueueing);
   return true;
 }

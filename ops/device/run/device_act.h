@@ -74,8 +74,8 @@ class DeviceAct {
   void Done() { next_ = Place::kDone; }
   const Status& commands() const { return commands_; }
   Result<DeviceStreams::Stream> Stream();
-  /// True, once: earlier acts hold memory of the device until their commands are done. Then the act waits for
-  /// those, and tries again.
+  /// True, once for each stream that it may wait for: earlier acts hold memory of the device until their
+  /// commands are done. Then the act waits for those, and tries again.
   bool WaitsForMemory(const Status& status);
 
   Surroundings given_;
@@ -83,7 +83,7 @@ class DeviceAct {
  private:
   Place next_ = Place::kQueueing;
   DeviceQueue* waits_for_ = nullptr;
-  bool has_waited_ = false;
+  size_t waits_ = 0;  // For memory.
   Status commands_;
   Status status_;
 };

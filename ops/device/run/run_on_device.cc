@@ -269,8 +269,10 @@ Result<std::shared_ptr<const DeviceTiles>> DeviceOperators::TilesOf(const Kernel
   }
   const std::shared_ptr<Program> program = ProgramOf(call.node, call.input_infos, scalars_there);
   HEDDLE_RETURN_IF_ERROR(Print(*program, call.node, call.input_infos, scalars_there));
-  std::call_once(program->is_made,
-                 [&] { program->tiles = DeviceTiles::Make(program->lowered, device_, program->printed); });
+  const std::lock_guard making(program->mutex);
+  if (program->is_made) return program->tiles;
+  program->tiles = DeviceTiles::Make(program->lowered, device_, program->printed);
+  program->is_made = !IsForNow(program->tiles.status());
   return program->tiles;
 }
 

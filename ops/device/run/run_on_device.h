@@ -82,10 +82,12 @@ class DeviceOperators {
                                                    std::span<Value> results);
   /// A program that is printed and compiled, or why there is none. Whoever asks meanwhile waits.
   struct Program {
-    std::once_flag is_printed, is_made;
+    std::once_flag is_printed;
     Status status;
     std::shared_ptr<const TileProgram> lowered;
     PrintedTiles printed;
+    std::mutex mutex;  // Of the next two.
+    bool is_made = false;
     Result<std::shared_ptr<const DeviceTiles>> tiles = Internal("a program that nobody has made");
   };
   // `scalars_there`: by input, a scalar that is on the device. Empty: none is.

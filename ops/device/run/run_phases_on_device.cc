@@ -135,11 +135,14 @@ void PhasesOnDevice::Free(NodeId reader) {
     if (input != kNoNode && --readers_[Index(MakerOf(input))] == 0) values_.Reset(MakerOf(input));
 }
 
-// Dense matrices of the host are copied once for all members.
+// Matrices of the host are copied once for all members; compressed ones by those that read them.
 Status PhasesOnDevice::UseInput(NodeId id) {
   const Value* const input = call_.inputs[static_cast<size_t>(BodyView::InputPosition(body_[id]))];
   if (input->IsMatrix() && input->matrix().IsDense()) {
     HEDDLE_ASSIGN_OR_RETURN(Matrix there, ToDevice(input->matrix(), operators_.device(), queue_));
+    values_.Own(id)[0] = Value(std::move(there));
+  } else if (input->IsMatrix() && input->matrix().IsSparse() && body_[id].info.format == Format::kSparse) {
+    HEDDLE_ASSIGN_OR_RETURN(Matrix there, EntriesToDevice(input->matrix(), operators_.device(), queue_));
     values_.Own(id)[0] = Value(std::move(there));
   } else {
     values_.Refer(id, input);

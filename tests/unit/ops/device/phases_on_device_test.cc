@@ -27,10 +27,6 @@ class CountingQueue : public DeviceQueue {
     reads.push_back(bytes);
     return queue_->Read(from, offset, bytes, to);
   }
-  Status Copy(const DeviceMemory& from, int64_t from_offset, int64_t bytes, DeviceMemory& to,
-              int64_t to_offset) override {
-    return queue_->Copy(from, from_offset, bytes, to, to_offset);
-  }
   Status Launch(const std::shared_ptr<DeviceKernel>& kernel, std::span<const DeviceArgument> arguments,
                 const LaunchShape& shape) override {
     ++launches;

@@ -73,5 +73,28 @@ TEST(PrintedTilesTest, ChunksOfLongRowsAreTasks) {
   EXPECT_EQ(Printed("rowSums", {3000, 1'000'000}, {3000, 1}).passes.at(0).task_rows, 16);
 }
 
+// Work-items add to the places that columns of entries name, of which others have made zeros. Tests on POCL find
+// no such barrier missing; tests/oclgrind does.
+TEST(PrintedTilesTest, LeavesAreZerosBeforeEntriesAreAdded) {
+  for (const int64_t columns : {1, 3, 12}) {
+    const std::string text = fmt::format(
+        "row driver=0 roots=(%2)\n%0 = variable() name=\"0\" : matrix double 70x300 sparse\n"
+        "%1 = variable() name=\"1\" : matrix double 70x{0} dense\n"
+        "%2 = t%*%(%0, %1) : matrix double 300x{0} dense",
+        columns);
+    const Result<FusedOperator> fused = FusedOperator::Parse(text);
+    ASSERT_TRUE(fused.ok()) << fused.status().ToString();
+    const Result<TileProgram> program = Lower(*fused);
+    ASSERT_TRUE(program.ok()) << program.status().ToString();
+    const Result<PrintedTiles> printed = PrintTiles(*program, {});
+    ASSERT_TRUE(printed.ok()) << printed.status().ToString();
+    const std::string& source = printed->passes.at(0).source;
+    const size_t zeros = source.find("sum0[p] = 0.0;");
+    const size_t first = source.find("offsets0[row + i]", zeros), barrier = source.find("barrier(", zeros);
+    ASSERT_NE(first, std::string::npos) << source;
+    EXPECT_LT(barrier, first) << source;
+  }
+}
+
 }  // namespace
 }  // namespace heddle::ops

@@ -41,7 +41,6 @@ class IdleQueue : public DeviceQueue {
     std::memcpy(to, static_cast<const HostMemory&>(from).cells.data() + offset, static_cast<size_t>(bytes));
     return OkStatus();
   }
-  Status Copy(const DeviceMemory&, int64_t, int64_t, DeviceMemory&, int64_t) override { return OkStatus(); }
   Status Launch(const std::shared_ptr<DeviceKernel>&, std::span<const DeviceArgument>,
                 const LaunchShape&) override {
     return OkStatus();
