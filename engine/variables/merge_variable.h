@@ -11,8 +11,8 @@ namespace heddle::engine {
 /// matrices, frames and lists that share their memory.
 bool SharesValue(const Variable& a, const Variable& b);
 
-/// A matrix or frame in panels, or on a device, becomes one in the memory of the host. kResourceExhausted where
-/// it does not fit; kDataLoss; kUnavailable.
+/// A matrix or frame in panels, or on a device, becomes one in the memory of the host. kResourceExhausted
+/// where it does not fit; kDataLoss; kUnavailable.
 Status BringIntoMemory(Variable* variable);
 
 /// One variable of what the iterations of a parfor made of `before`: each of `changed` has other cells

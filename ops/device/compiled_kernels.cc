@@ -14,8 +14,9 @@ constexpr size_t kMostKernels = 1024;
 
 // A kernel, or why there is none. Whoever asks while it is compiled waits.
 struct Compiled {
-  std::mutex mutex;  // Of the next two.
+  std::mutex mutex;  // Of the next three.
   bool is_made = false;
+  int failures = 0;
   Result<std::shared_ptr<DeviceKernel>> kernel = Internal("a kernel that nobody has compiled");
   bool is_there = false;  // Under the mutex of all.
 };
@@ -49,7 +50,7 @@ Result<std::shared_ptr<DeviceKernel>> KernelOf(ComputeDevice& device, const std:
   const std::lock_guard making(compiled->mutex);
   if (compiled->is_made) return compiled->kernel;
   compiled->kernel = device.Compile(source, name);
-  compiled->is_made = !IsForNow(compiled->kernel.status());
+  compiled->is_made = !IsForNow(compiled->kernel.status()) || ++compiled->failures == kMostFailures;
   const std::lock_guard lock(kernels.mutex);
   compiled->is_there = compiled->is_made;
   return compiled->kernel;

@@ -11,13 +11,15 @@
 namespace heddle::ops {
 
 /// The function `name` of the program, compiled if it is new; or why there is none. A compiler that refuses
-/// it is not asked again, one that had no memory, or no device, is (IsForNow).
+/// it is not asked again; one that had no memory, or no device (IsForNow), is, but for kMostFailures times.
 Result<std::shared_ptr<DeviceKernel>> KernelOf(ComputeDevice& device, const std::string& source,
                                                const std::string& name);
 
 /// Whether KernelOf takes next to no time: this process has compiled it, or an earlier one of the user, whose
 /// work the device keeps (ComputeDevice::IsKept).
 bool IsCompiled(const ComputeDevice& device, const std::string& source, const std::string& name);
+
+constexpr int kMostFailures = 3;
 
 /// Whether what has failed may go well later.
 inline bool IsForNow(const Status& status) {

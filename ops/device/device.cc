@@ -20,10 +20,9 @@ std::optional<Device> ParseDevice(std::string_view name) {
   const std::string_view digits = name.substr(colon + 1);
   uint32_t index = 0;
   const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), index);
-  const bool has_zeros = digits.size() > 1 && digits[0] == '0';
-  if (!type || has_zeros || *type == DeviceType::kCpu || error != std::errc() || end != digits.data() + digits.size() ||
-      index >= kMostDevices)
-    return std::nullopt;
+  const bool is_number = error == std::errc() && end == digits.data() + digits.size() &&
+                         (digits.size() == 1 || digits[0] != '0');
+  if (!type || *type == DeviceType::kCpu || !is_number || index >= kMostDevices) return std::nullopt;
   return Device{*type, index};
 }
 

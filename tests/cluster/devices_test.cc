@@ -87,8 +87,8 @@ TEST_F(DeviceJobs, ComputeTheSameBytesOnAllWorkersAndOnSome) {
   EXPECT_NE(other.errors.find("a offers no opencl:1"), std::string::npos) << other.errors;
 }
 
-// A rank with the device drops copies to make room for a plan. One without the device drops them, too, or ranks
-// would look for different plans from then on.
+// A rank with the device drops copies to make room for a plan. One without the device drops them, too, or
+// ranks would look for different plans from then on.
 TEST_F(DeviceJobs, RanksWithoutTheDeviceMakeRoomAlike) {
   StartWorker("a", "opencl:0");
   StartWorker("b", "cpu");

@@ -17,7 +17,7 @@ namespace heddle::ops {
   F(clCreateCommandQueue) F(clReleaseCommandQueue) F(clCreateBuffer) F(clReleaseMemObject)                  \
   F(clCreateProgramWithSource) F(clBuildProgram) F(clGetProgramBuildInfo) F(clReleaseProgram)               \
   F(clCreateKernel) F(clReleaseKernel) F(clSetKernelArg) F(clEnqueueNDRangeKernel) F(clEnqueueReadBuffer)   \
-  F(clEnqueueWriteBuffer) F(clEnqueueMarkerWithWaitList) F(clSetEventCallback)       \
+  F(clEnqueueWriteBuffer) F(clEnqueueMarkerWithWaitList) F(clSetEventCallback)                              \
   F(clReleaseEvent) F(clRetainEvent) F(clEnqueueBarrierWithWaitList) F(clGetEventInfo) F(clFlush)           \
   F(clFinish) F(clCreateProgramWithBinary) F(clGetProgramInfo)
 

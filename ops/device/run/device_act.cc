@@ -364,8 +364,8 @@ Result<DeviceStreams::Stream> DeviceAct::Stream() {
 }
 
 bool DeviceAct::WaitsForMemory(const Status& status) {
-  // Its own commands, of which some were queued before others found no memory; then those that compute.
-  const StreamKind streams[] = {given_.stream, StreamKind::kCompute};
+  // Those that compute; then its own, of which some were queued before others found no memory.
+  const StreamKind streams[] = {StreamKind::kCompute, given_.stream};
   const size_t most = given_.stream == StreamKind::kCompute ? 1 : 2;
   if (status.code() != StatusCode::kResourceExhausted || waits_ == most) return false;
   const Result<DeviceStreams::Stream> busy =

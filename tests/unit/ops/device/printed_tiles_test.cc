@@ -73,8 +73,8 @@ TEST(PrintedTilesTest, ChunksOfLongRowsAreTasks) {
   EXPECT_EQ(Printed("rowSums", {3000, 1'000'000}, {3000, 1}).passes.at(0).task_rows, 16);
 }
 
-// Work-items add to the places that columns of entries name, of which others have made zeros. Tests on POCL find
-// no such barrier missing; tests/oclgrind does.
+// Work-items add to the places that columns of entries name, of which others have made zeros. Tests on POCL
+// find no such barrier missing; tests/oclgrind does.
 TEST(PrintedTilesTest, LeavesAreZerosBeforeEntriesAreAdded) {
   for (const int64_t columns : {1, 3, 12}) {
     const std::string text = fmt::format(
