@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What a BlockRunner keeps in memory and what it leaves to the panel store (docs/streaming.md).
 #include <algorithm>
-#include <optional>
 #include <set>
 #include <string>
 #include <utility>
@@ -15,7 +14,6 @@
 #include "engine/session/planning.h"
 #include "engine/session/state_taker.h"
 #include "ops/base/split.h"
-#include "ops/cells/storage.h"
 #include "ops/panels/entry_counts.h"
 #include "ops/panels/panel_store.h"
 #include "scheduler/schedule.h"
